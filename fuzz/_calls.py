@@ -94,7 +94,7 @@ def _axes(call: Call, name: str) -> tuple[str, ...]:
     return _letters(call.op, name, call.operands[name].values.ndim, first)
 
 
-def _sizes(call: Call) -> dict[str, int]:
+def sizes_of(call: Call) -> dict[str, int]:
     """The length of every axis by its letter."""
     found: dict[str, int] = {}
     for name, operand in call.operands.items():
@@ -133,7 +133,7 @@ def _tied(call: Call, letter: str, size: int, sizes: dict[str, int]) -> dict[str
 
 def _resize(call: Call, rng: np.random.Generator) -> None:
     """Change the size of one letter, and of what hangs on it."""
-    sizes = _sizes(call)
+    sizes = sizes_of(call)
     if not sizes:
         return
     letters = sorted(sizes)
@@ -142,6 +142,12 @@ def _resize(call: Call, rng: np.random.Generator) -> None:
     size = _SIZES[int(rng.integers(len(_SIZES)))]
     if size > 5 and total / max(sizes[letter], 1) * size > 2500:
         size = int(rng.integers(0, 4))
+    resize(call, letter, size, rng)
+
+
+def resize(call: Call, letter: str, size: int, rng: np.random.Generator) -> None:
+    """Make the axes of this letter so long, and change what hangs on it."""
+    sizes = sizes_of(call)
     changed = _tied(call, letter, size, sizes)
     for name, operand in call.operands.items():
         values = operand.values
@@ -161,7 +167,7 @@ def _resize(call: Call, rng: np.random.Generator) -> None:
 
 
 def _keep_indices_in_range(call: Call) -> None:
-    sizes = _sizes(call)
+    sizes = sizes_of(call)
     steps = sizes.get("S", sizes.get("T", 0)) if call.op == "attention" else sizes.get("T", 0)
     limits = {"lengths": steps, "input_lengths": steps, "target_lengths": sizes.get("L", 0)}
     for name in limits.keys() & call.operands.keys():

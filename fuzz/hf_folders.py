@@ -14,8 +14,8 @@ from fuzz._judge import check_sentence
 from fuzz.harness import Case
 from fuzz.harness.surface import scratch
 from handgrad.errors import HandgradError
-from handgrad.hf.config import CONFIG
-from handgrad.hf.weights import INDEX, WEIGHTS
+from handgrad.io.hf.config import CONFIG
+from handgrad.io.hf.weights import INDEX, WEIGHTS
 from handgrad.models.pretrained import Pretrained
 
 PATIENCE = 20.0

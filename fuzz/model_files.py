@@ -16,11 +16,11 @@ from fuzz._judge import check_sentence
 from fuzz.harness import Case, Fault
 from fuzz.harness.surface import scratch
 from handgrad.errors import HandgradError
-from handgrad.inference.description import known_layers
-from handgrad.inference.files import description
-from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize
+from handgrad.inference.preprocessing import Preprocessing, Scale, Standardization
+from handgrad.io.checkpoint import save_arrays
+from handgrad.io.description import known_layers
+from handgrad.io.files import description
 from handgrad.layers import Layer
-from handgrad.training.checkpoint import save_arrays
 
 PATIENCE = 20.0
 MEMORY = 512
@@ -41,7 +41,7 @@ def _models() -> list[hg.TrainedModel]:
     cnn = hg.CNN((1, 6, 6), (2, 3), 4, rng=rng, batch_norm=True, dropout=0.1)
     residual = hg.Residual(hg.Dense(3, 3, rng=rng), hg.Dense(3, 3, rng=rng))
     leaky = hg.LeakyRNN(3, 2, rng=rng, alpha=[0.1, 0.5])
-    steps = Preprocessing((Scale(255.0), Standardize((0.0,), (1.0,))))
+    steps = Preprocessing((Scale(255.0), Standardization((0.0,), (1.0,))))
     return [
         hg.TrainedModel(cnn, "classification", tuple("abcd"), (1, 6, 6), steps),
         hg.TrainedModel(hg.Sequential(residual, hg.LayerNorm(3)), "regression", columns=("a",)),
@@ -102,7 +102,7 @@ def draw(rng: np.random.Generator) -> Case:
         return (
             "from pathlib import Path\n\nimport handgrad as hg\n"
             "from fuzz.model_files import MODELS\n"
-            "from handgrad.training.checkpoint import save_arrays\n\n"
+            "from handgrad.io.checkpoint import save_arrays\n\n"
             f"model = MODELS[{MODELS.index(trained)}].model\n"
             "arrays = {**model.parameters, **model.buffers}\n"
             f"save_arrays(Path('x.safetensors'), arrays, {{'handgrad': {text[:20000]!r}}})\n"

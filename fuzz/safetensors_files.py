@@ -13,7 +13,7 @@ from fuzz._judge import check_sentence
 from fuzz.harness import Case, Fault
 from fuzz.harness.surface import scratch
 from handgrad.errors import HandgradError
-from handgrad.training.checkpoint import load_arrays, save_arrays
+from handgrad.io.checkpoint import load_arrays, save_arrays
 
 PATIENCE = 10.0
 MEMORY = 256
@@ -144,7 +144,7 @@ def draw(rng: np.random.Generator) -> Case:
     def program() -> str:
         return (
             "from pathlib import Path\n"
-            "from handgrad.training.checkpoint import load_arrays, save_arrays\n\n"
+            "from handgrad.io.checkpoint import load_arrays, save_arrays\n\n"
             f"Path('x.safetensors').write_bytes({content[:5000]!r})\n"
             "load_arrays(Path('x.safetensors'))"
         )

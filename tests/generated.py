@@ -28,6 +28,7 @@ _BESIDE_LAYERS: Final = {
     "attention": ("KeysValues",),
     "base": ("Layer", "OpLayer", "Row", "merge", "part", "walk"),
     "flat": ("FlatArrays",),
+    "inputs": ("in_own_type",),
 }
 
 

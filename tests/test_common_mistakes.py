@@ -97,9 +97,9 @@ MISTAKES: list[tuple[str, type[Exception], str]] = [
         "write hg.load(path) for all of it, model.",
     ),
     (
-        "hg.save(model, 'm')",
+        "hg.save_model(model, 'm')",
         AttributeError,
-        "no attribute 'save'; write model.save(path), and hg.",
+        "no attribute 'save_model'; write hg.save(model, path), and hg.",
     ),
     ("model.eval()", AttributeError, "write model.forward(x, training=True) to train, model(x) to"),
     ("model.zero_grad()", AttributeError, "write nothing: backward returns new gradients"),

@@ -15,10 +15,10 @@ from handgrad.data.examples import read_examples
 from handgrad.data.files import read_json, read_utf8
 from handgrad.data.npy import read_npy, read_npz
 from handgrad.data.stream import Tokens, mapped
-from handgrad.data.tokens import load_tokenizer
+from handgrad.data.tokenizers import load_tokenizer
 from handgrad.errors import HandgradError
-from handgrad.hf.weights import arrays_of
-from handgrad.resolve import resolve
+from handgrad.io.hf.weights import arrays_of
+from handgrad.targets import resolve
 
 #: Functions that read the file of a user, by the file's name in a folder of its own.
 READERS: dict[str, Callable[[Path], object]] = {
@@ -63,8 +63,8 @@ def test_what_is_no_file_is_refused_at_once(name: str, kind: str, tmp_path: Path
 def test_nothing_else_in_the_package_opens_files_to_read() -> None:
     """One function does for data, one for runs; the others read what handgrad or the system has."""
     package = Path(hg.__file__).parent
-    own = {"data/files.py", "training/files.py", "writing.py", "kernels/", "dispatch/", "lazy.py"}
-    own |= {"derivation/documents/html.py", "training/report/html.py", "training/folder.py"}
+    own = {"data/files.py", "io/checksums.py", "writing.py", "kernels/", "dispatch/", "lazy.py"}
+    own |= {"documents/html.py", "training/report/html.py", "training/folder.py"}
     pattern = re.compile(r"[. ](read_text|read_bytes)\(\)|[.]read_text\(|(?<![A-Za-z_.])open\(")
     found = {
         file.relative_to(package).as_posix()

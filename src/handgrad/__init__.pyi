@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from handgrad.dispatch import threads as threads
     from handgrad.equations.notes import Notes as Notes
     from handgrad.equations.notes import notes as notes
-    from handgrad.inference.files import load as load
     from handgrad.inference.trained import TrainedModel as TrainedModel
-    from handgrad.interop.from_torch import from_torch as from_torch
+    from handgrad.interop.modules import from_torch as from_torch
+    from handgrad.interop.modules import to_torch as to_torch
+    from handgrad.io import hf as hf
+    from handgrad.io.files import load_weights as load_weights
+    from handgrad.io.files import save as save
     from handgrad.layers import GEGLU as GEGLU
     from handgrad.layers import GRU as GRU
     from handgrad.layers import LSTM as LSTM
@@ -75,12 +78,13 @@ if TYPE_CHECKING:
     from handgrad.onnx import import_onnx as import_onnx
     from handgrad.products import matmul as matmul
     from handgrad.training import Trainer as Trainer
+    from handgrad.training.loading import load as load
 
     from . import data as data
     from . import errors as errors
-    from . import hf as hf
     from . import inference as inference
     from . import initializers as initializers
+    from . import io as io
     from . import layers as layers
     from . import limits as limits
     from . import lora as lora

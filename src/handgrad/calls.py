@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+from abc import ABCMeta
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -24,29 +25,66 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def explained(method: Method) -> Method:
-    """A constructor, or a method that is called seldom, whose arguments are checked before."""
-    of = "" if method.__name__ == "__init__" else f".{method.__name__}"
+    """A method that is called seldom, whose arguments are checked before."""
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        name = type(self).__name__ + of
-        check_call(name, method, args, kwargs)
-        try:
-            return method(self, *args, **kwargs)
-        except HandgradError:
-            raise
-        except ValueError:
-            _check_sizes(name, _signature(method).bind(*args, **kwargs))
-            raise
+        return _call(f"{type(self).__name__}.{method.__name__}", method, self, args, kwargs)
 
     return call  # type: ignore[return-value]
+
+
+def construct(made: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Run the constructor of an object's class, explained where handgrad has written it."""
+    init = type(made).__init__
+    if is_own(init):
+        _call(type(made).__name__, init, made, args, kwargs)
+    else:
+        init(made, *args, **kwargs)
+
+
+def is_own(init: Callable[..., Any]) -> bool:
+    """Return whether a constructor is one of handgrad's."""
+    return (getattr(init, "__module__", None) or "").startswith("handgrad.")
+
+
+def _call(
+    name: str,
+    method: Callable[..., Any],
+    self: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    check_call(name, method, args, kwargs)
+    try:
+        return method(self, *args, **kwargs)
+    except HandgradError:
+        raise
+    except ValueError:
+        _check_sizes(name, signature_of(method).bind(*args, **kwargs))
+        raise
+
+
+class Explained(ABCMeta):
+    """The type of classes whose constructors are explained; one of ABCs, so that they mix."""
+
+    if not TYPE_CHECKING:  # for type checkers, calling a class is calling its constructor
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            made = cls.__new__(cls, *args, **kwargs)
+            construct(made, args, kwargs)
+            return made
+
+        @property
+        def __signature__(cls) -> inspect.Signature:
+            return constructor_of(cls)
 
 
 def check_call(
     name: str, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> None:
     """Raise ArgumentError unless a constructor, or method, takes these arguments after self."""
-    signature = _signature(method)
+    signature = signature_of(method)
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError:
@@ -71,9 +109,15 @@ def _check_sizes(name: str, given: inspect.BoundArguments) -> None:
 
 
 @functools.cache
-def _signature(method: Callable[..., Any]) -> inspect.Signature:
+def signature_of(method: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a method, without self."""
     given = inspect.signature(method)
     return given.replace(parameters=list(given.parameters.values())[1:])
+
+
+def constructor_of(kind: type) -> inspect.Signature:
+    """The signature of a class's constructor, without self."""
+    return signature_of(kind.__init__)  # type: ignore[misc]
 
 
 def _refusal(

@@ -9,8 +9,8 @@ import rich.console
 from rich.segment import Segment
 from rich.text import Text
 
-from handgrad.cli.streams import unescaped_output
 from handgrad.escaping import printable
+from handgrad.streams import unescaped_output
 
 
 class Console(rich.console.Console):

@@ -52,9 +52,8 @@ NAMES: Final = {
         for end in ("uniform", "normal")
     },
     **dict.fromkeys(("grad", "autograd", "variable"), "dx, gradients = model.backward(dy, cache)"),
-    **dict.fromkeys(("save", "savemodel"), "model.save(path), and hg.load(path) to read it"),
+    "savemodel": "hg.save(model, path), and hg.load(path) to read it",
     **dict.fromkeys(("loadmodel", "fromfile"), "hg.load(path)"),
-    "loadweights": "model.load_weights(path)",
     **dict.fromkeys(("predict", "predictproba"), "hg.load(path).predict(x)"),
     "clipgradnorm": "hg.optimizers.clip_by_global_norm",
 }

@@ -53,3 +53,13 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
         return found
 
     return load, lambda: sorted(listed())
+
+
+def public(name: str) -> Any:
+    """What `handgrad` has under this name, for a method that is short for a function above it.
+
+    So `model.save(path)` is `hg.save(model, path)`, and a layer knows no more than that name.
+    """
+    import sys
+
+    return getattr(sys.modules["handgrad"], name)

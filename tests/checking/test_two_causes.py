@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import handgrad as hg
-from handgrad.checking.diagnosis import Side
+from handgrad.checking.diagnosis import EditedBackward
 from handgrad.checking.two_causes import _WORK
 from tests.checking.functions import normal, square
 
@@ -77,7 +77,7 @@ def test_pairs_are_bounded_by_the_length_of_a_program(monkeypatch):
     """Each pair may run the whole program again, so a long one leaves room for few."""
     pairs = []
 
-    def counted(side, name, *numbers, made=Side.by_edits):
+    def counted(side, name, *numbers, made=EditedBackward.by_edits):
         pairs.extend([numbers] * (len(numbers) == 2))
         return made(side, name, *numbers)
 
@@ -86,7 +86,7 @@ def test_pairs_are_bounded_by_the_length_of_a_program(monkeypatch):
             dy = dy + 0.001 * np.sin(x) * dy * dy
         return dy
 
-    monkeypatch.setattr(Side, "by_edits", counted)
+    monkeypatch.setattr(EditedBackward, "by_edits", counted)
     fault = message((square, wrong), normal(3, 2), gradient="x")
     assert fault.kind in ("unknown", "not linear")
     assert 0 < len(pairs) <= _WORK // 320

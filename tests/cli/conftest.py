@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from handgrad.cli.app import app
-from handgrad.cli.unforeseen import PREFIX
+from handgrad.unforeseen import PREFIX
 
 
 @pytest.fixture(scope="session")

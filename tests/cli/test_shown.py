@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from handgrad import cli
-from handgrad.cli.streams import Terminal, unescaped_output
+from handgrad.streams import Terminal, unescaped_output
 
 HOSTILE = "\x1b]0;owned\x07\r\u202e\x1b[31mx"
 SHOWN = r"\x1b]0;owned\x07\r\u202e\x1b[31mx"

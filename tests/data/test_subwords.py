@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from handgrad.data.subwords import Subwords
-from handgrad.data.tokens import load_tokenizer
+from handgrad.data.tokenizers import load_tokenizer
 from handgrad.errors import ArgumentError, DataError
 
 TEXTS = ["the lower the newer the widest", "the lowest, naïve and wider"] * 5

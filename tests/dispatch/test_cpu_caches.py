@@ -11,7 +11,7 @@ import pytest
 import handgrad as hg
 from handgrad import kernels
 from handgrad.dispatch import cpu_caches
-from handgrad.dispatch.cpu_caches import DEFAULTS, LINE, Cache, known_caches
+from handgrad.dispatch.cpu_caches import DEFAULTS, LINE, CpuCache, known_caches
 from handgrad.errors import EngineError
 
 
@@ -33,9 +33,9 @@ def test_the_system_is_asked(tmp_path, monkeypatch):
         _index(tmp_path, number, **dict(zip(names, row, strict=True)))
     found = known_caches()
     assert found == {
-        "l1": Cache(48 << 10, 12),
-        "l2": Cache(2 << 20, 16, 2),
-        "l3": Cache(32 << 20, 16, 8),
+        "l1": CpuCache(48 << 10, 12),
+        "l2": CpuCache(2 << 20, 16, 2),
+        "l3": CpuCache(32 << 20, 16, 8),
     }
     assert str(found["l2"]) == "2 MB shared by 2"
 
@@ -53,7 +53,7 @@ def test_a_system_that_does_not_say_has_the_usual_sizes(tmp_path, monkeypatch):
 def test_the_environment_decides(monkeypatch):
     monkeypatch.setenv("HANDGRAD_CACHE", "l1:48K:12,l2:2M")
     found = known_caches()
-    assert (found["l1"], found["l2"]) == (Cache(48 << 10, 12), Cache(2 << 20))
+    assert (found["l1"], found["l2"]) == (CpuCache(48 << 10, 12), CpuCache(2 << 20))
 
 
 @pytest.mark.parametrize("text", ["32K", "l1:32", "l4:1M", "l1:0K", "l1:32K:0", "l1:32K;l2:1M"])

@@ -16,6 +16,7 @@ from handgrad.documents.formulas.formula import (
     Cases,
     Fenced,
     Formula,
+    FormulaRow,
     Fraction,
     Lines,
     Matrix,
@@ -23,7 +24,6 @@ from handgrad.documents.formulas.formula import (
     Operator,
     Phantom,
     Root,
-    Row,
     Script,
     Sign,
     Space,
@@ -108,7 +108,7 @@ GALLERY = [
     row(*(Fenced(HALF, left) for left in "([{|‖⟨⌊⌈")),
     row(*(Symbol(name, bold=True) for name in ("A", "z", "Gamma", "omega"))),
     row(Accent("tilde", X), Accent("dot", X), Accent("bar", X), Accent("tilde", row(X, Y))),
-    row(Text("dacă și numai dacă, întâi"), Big("prod", Row((X, Y)))),
+    row(Text("dacă și numai dacă, întâi"), Big("prod", FormulaRow((X, Y)))),
 ]
 
 #: MathML Core, as far as it is used.
@@ -172,7 +172,7 @@ def test_fences_grow_only_around_what_is_tall() -> None:
 
 def test_rows_are_opened_and_one_part_stays_bare() -> None:
     assert row(X) == X
-    assert row(X, Row((Y, N)), ONE) == Row((X, Y, N, ONE))
+    assert row(X, FormulaRow((Y, N)), ONE) == FormulaRow((X, Y, N, ONE))
     assert separated((X,)) == X
 
 

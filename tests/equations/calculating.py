@@ -18,11 +18,11 @@ from handgrad.documents.formulas.formula import (
     Cases,
     Fenced,
     Formula,
+    FormulaRow,
     Fraction,
     Number,
     Operator,
     Root,
-    Row,
     Script,
     Sign,
     Space,
@@ -200,7 +200,7 @@ class Calculator:
                 return self.lifted(math.inf)
             case Symbol("pi"):
                 return self.lifted(math.pi)
-            case Row(parts):
+            case FormulaRow(parts):
                 return self.sum(parts)
             case Fraction(numerator, denominator):
                 one, other = self.together(self.value(numerator), self.value(denominator))
@@ -209,16 +209,17 @@ class Calculator:
             case Root(body):
                 return np.sqrt(self.value(body))
             case Fenced(
-                Row((Number(first), Sign(","), _, Sign(","), Sign("⋯"), Sign(","), *end)), "("
+                FormulaRow((Number(first), Sign(","), _, Sign(","), Sign("⋯"), Sign(","), *end)),
+                "(",
             ):
                 return self.lifted(np.arange(int(first), int(self.sum(tuple(end))) + 1.0))
             case Fenced(body, "("):
                 return self.value(body)
             case Fenced(body, "|"):
                 return np.abs(self.value(body))
-            case Fenced(Row(parts), "[") if Sign("∣") in parts:
+            case Fenced(FormulaRow(parts), "[") if Sign("∣") in parts:
                 return self.joined(parts, "∣", -1)
-            case Fenced(Row(parts), "[") if Sign(";") in parts:
+            case Fenced(FormulaRow(parts), "[") if Sign(";") in parts:
                 return self.joined(parts, ";", len(self.bound))
             case Fenced(body, "["):
                 return self.condition(body).astype(float)
@@ -334,7 +335,7 @@ class Calculator:
             return self.functions[name](self.value(argument), *given)
         values, settings = [], {}
         body = argument.body if isinstance(argument, Fenced) else argument
-        parts = body.parts if isinstance(body, Row) else (body,)
+        parts = body.parts if isinstance(body, FormulaRow) else (body,)
         (_, arrays), *options = _split(parts, ";")
         for _, each in options:
             key, _, *value = each
@@ -372,7 +373,7 @@ class Calculator:
             return self.stored(given, otherwise)
         found = self.value(otherwise)
         for value, condition in reversed(given):
-            assert isinstance(condition, Row)
+            assert isinstance(condition, FormulaRow)
             test = self.condition(row(*condition.parts[1:]))
             one, yes, no = self.together(test, self.value(value), found)
             found = np.where(one, yes, no)
@@ -385,7 +386,7 @@ class Calculator:
         if otherwise is not None:
             found[...] = self.value(otherwise)
         for value, at in reversed(rows):
-            assert isinstance(at, Row)
+            assert isinstance(at, FormulaRow)
             assert isinstance(at.parts[-1], Fenced)
             found[self.position(at.parts[-1].body)] = self.value(value)
         return found
@@ -395,7 +396,7 @@ class Calculator:
 
     def position(self, index: Formula) -> tuple[Any, ...]:
         found: list[Any] = []
-        parts = index.parts if isinstance(index, Row) else (index,)
+        parts = index.parts if isinstance(index, FormulaRow) else (index,)
         for _, each in _split(parts, ",") if parts else []:
             if each == (Sign("⋯"),):
                 found.append(...)
@@ -412,7 +413,7 @@ class Calculator:
         return tuple(found)
 
     def condition(self, formula: Formula) -> Any:
-        parts = formula.parts if isinstance(formula, Row) else (formula,)
+        parts = formula.parts if isinstance(formula, FormulaRow) else (formula,)
         for sign, combined in (("∨", np.logical_or), ("∧", np.logical_and)):
             if Sign(sign) in parts:
                 several = [self.condition(row(*each)) for _, each in _split(parts, sign)]
@@ -439,14 +440,14 @@ class Calculator:
             case None, None:
                 value = self.value(body)
                 return reduce(value, axis=tuple(range(count, value.ndim)))
-            case Row((Text("axis "), *axes)), None:
+            case FormulaRow((Text("axis "), *axes)), None:
                 numbers = tuple(int(e.digits) + count for e in axes if isinstance(e, Number))
                 return reduce(self.value(body), axis=numbers, keepdims=Text("kept") in axes)
-            case Row((Symbol("t"), Sign("="), Number("1"))), Number(size):
+            case FormulaRow((Symbol("t"), Sign("="), Number("1"))), Number(size):
                 steps = (str(step) for step in range(1, int(size) + 1))
                 self.steps = int(size)
                 return sum(self.value(replaced(body, Symbol("t"), Number(t))) for t in steps)
-            case Row((letter, Sign("="), Number("1"))), Number(size):
+            case FormulaRow((letter, Sign("="), Number("1"))), Number(size):
                 found = self.under(Index(letter, int(size)), body)
                 return self._reduced(reduce, found, int(size))
             case _, None:
@@ -508,7 +509,9 @@ def bare(formula: Formula) -> Iterator[tuple[Formula, list[Formula]]]:
                     yield base, taken
                 else:
                     yield Script(base, below, sup), taken
-        case Fraction(Row((Symbol("partial"), *_)) as above, Row((Symbol("partial"), *of))):
+        case Fraction(
+            FormulaRow((Symbol("partial"), *_)) as above, FormulaRow((Symbol("partial"), *of))
+        ):
             for symbol, taken in bare(row(*of)):
                 yield Fraction(above, row(Symbol("partial"), symbol)), taken
 
@@ -524,13 +527,15 @@ def without_letters(
             kept = [each for each in groups if each not in taken]
             if taken and kept:
                 yield Script(base, separated(tuple(kept)), sup), taken
-        case Fraction(Row((Symbol("partial"), *_)) as above, Row((Symbol("partial"), *of))):
+        case Fraction(
+            FormulaRow((Symbol("partial"), *_)) as above, FormulaRow((Symbol("partial"), *of))
+        ):
             for symbol, taken in without_letters(row(*of), letters):
                 yield Fraction(above, row(Symbol("partial"), symbol)), taken
 
 
 def _groups(sub: Formula) -> list[Formula]:
-    parts = sub.parts if isinstance(sub, Row) else (sub,)
+    parts = sub.parts if isinstance(sub, FormulaRow) else (sub,)
     return [row(*each) for _, each in _split(parts, ",")]
 
 
@@ -538,7 +543,7 @@ def _items(formula: Formula | None) -> list[Formula]:
     if formula is None:
         return []
     inner = formula.body if isinstance(formula, Fenced) else formula
-    return list(inner.parts) if isinstance(inner, Row) else [inner]
+    return list(inner.parts) if isinstance(inner, FormulaRow) else [inner]
 
 
 def _split_items(formula: Formula) -> list[Formula]:
@@ -556,7 +561,7 @@ def _split(parts: tuple[Formula, ...], *signs: str) -> list[tuple[str, tuple[For
 
 
 def _is_at(condition: Formula) -> bool:
-    return isinstance(condition, Row) and condition.parts[0] == Text("at ")
+    return isinstance(condition, FormulaRow) and condition.parts[0] == Text("at ")
 
 
 def _symbols(formula: Any) -> Iterator[Formula]:

@@ -13,10 +13,10 @@ from handgrad.documents.formulas.formula import (
     Cases,
     Fenced,
     Formula,
+    FormulaRow,
     Fraction,
     Number,
     Operator,
-    Row,
     Script,
     Sign,
     Space,
@@ -41,14 +41,14 @@ class Reader:
         match formula:
             case Number(digits):
                 return float(digits)
-            case Row(parts):
+            case FormulaRow(parts):
                 return self.sum(parts)
             case Fraction(numerator, denominator):
                 return self.value(numerator) / self.value(denominator)
-            case Fenced(Row(parts), "[") if Sign("∣") in parts:
+            case Fenced(FormulaRow(parts), "[") if Sign("∣") in parts:
                 blocks = [self.sum(block) for _, block in _split(parts, "∣")]
                 return np.concatenate(blocks, axis=-1)
-            case Fenced(body, "[") if isinstance(body, Row):
+            case Fenced(body, "[") if isinstance(body, FormulaRow):
                 return np.asarray(self.condition(body), dtype=float)
             case Fenced(body):
                 return self.value(body)
@@ -59,7 +59,7 @@ class Reader:
             case Cases(((value, condition), (otherwise, _))):
                 test = self.condition(row(*condition.parts[1:]))
                 return np.where(test, self.value(value), self.value(otherwise))
-            case Big("sum", body, Row((index, Sign("="), Number("1"))), above):
+            case Big("sum", body, FormulaRow((index, Sign("="), Number("1"))), above):
                 terms = range(1, int(self.value(above)) + 1)
                 return sum(self.value(replaced(body, index, Number(str(i)))) for i in terms)
         raise AssertionError(f"no value: {formula}")
@@ -70,7 +70,7 @@ class Reader:
             return self.values[formula]
         for inner in _scripts(formula):
             match inner.sub:
-                case Row((Number(n), Sign(","), *rest)):
+                case FormulaRow((Number(n), Sign(","), *rest)):
                     whole = replaced(formula, inner, Script(inner.base, row(*rest), inner.sup))
                     if whole in self.values:
                         return self.values[whole][int(n) - 1]
@@ -111,7 +111,7 @@ class Reader:
 
     def condition(self, formula: Formula) -> Any:
         relations = {"≤": np.less_equal, "<": np.less, ">": np.greater}
-        assert isinstance(formula, Row)
+        assert isinstance(formula, FormulaRow)
         (place,) = (i for i, each in enumerate(formula.parts) if _is_sign(each, *relations))
         sign = formula.parts[place]
         assert isinstance(sign, Sign)
@@ -135,12 +135,12 @@ def replaced(formula: Any, old: Formula, new: Formula) -> Any:
         if field.init
     }
     found = dataclasses.replace(formula, **changes)
-    if isinstance(found, Script) and isinstance(found.sub, Row):
+    if isinstance(found, Script) and isinstance(found.sub, FormulaRow):
         found = dataclasses.replace(found, sub=added(found.sub))
     return found
 
 
-def added(index: Row) -> Formula:
+def added(index: FormulaRow) -> Formula:
     """2 − 1 as 1; what stands behind a comma is an index of its own."""
     parts: list[Formula] = []
     for part in index.parts:

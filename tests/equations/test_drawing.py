@@ -8,7 +8,7 @@ import pytest
 
 from handgrad.documents.document import Figure
 from handgrad.documents.formulas.formula import Number, Script, Symbol
-from handgrad.equations.models.drawing import COLOURS, Box, Line, Words, svg, text_width
+from handgrad.equations.models.drawing import COLOURS, Box, Polyline, Words, svg, text_width
 from handgrad.equations.models.extents import BOX_HEIGHT
 from handgrad.equations.models.flow import flow_of
 from handgrad.equations.models.overview import drawings
@@ -158,7 +158,7 @@ def test_two_drawings_share_a_page(rng):
 def test_shapes_are_escaped_and_coloured():
     shapes = [
         Box(1, 1, 50, 20, ("<a & b>",)),
-        Line("forward", ((0, 0), (0, 10))),
+        Polyline("forward", ((0, 0), (0, 10))),
         Words("backward", 5, 30, "start", Script(Symbol("gamma"), Number("2"))),
     ]
     drawing = ElementTree.fromstring(svg(shapes, 60, 40, title="<t>", description='"d" & e'))
@@ -170,8 +170,10 @@ def test_shapes_are_escaped_and_coloured():
 
 
 def test_a_line_hops_over_what_it_crosses():
-    straight = svg([Line("forward", ((0, 5), (40, 5)))], 40, 10, title="t", description="d")
-    hops = svg([Line("forward", ((0, 5), (40, 5)), over=(20,))], 40, 10, title="t", description="d")
+    straight = svg([Polyline("forward", ((0, 5), (40, 5)))], 40, 10, title="t", description="d")
+    hops = svg(
+        [Polyline("forward", ((0, 5), (40, 5)), over=(20,))], 40, 10, title="t", description="d"
+    )
     assert "a5 5" not in straight
     assert "H15a5 5 0 0 1 10 0L40 5" in hops
 
@@ -199,7 +201,7 @@ def heads(drawing):
 def test_tikz_escapes_texts_and_hops():
     shapes = [
         Box(1, 1, 50, 20, ("50 % <a_b>", Script(Symbol("gamma"), Number("2")))),
-        Line("backward", ((40, 5), (0, 5)), over=(20,)),
+        Polyline("backward", ((40, 5), (0, 5)), over=(20,)),
     ]
     picture = tikz(shapes)
     assert r"50 \% \textless{}a\_b\textgreater{}" in picture

@@ -17,7 +17,7 @@ from handgrad.documents.document import (
     Paragraph,
     Table,
 )
-from handgrad.documents.formulas.formula import Row, Script, gradient_of
+from handgrad.documents.formulas.formula import FormulaRow, Script, gradient_of
 from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.formulas.numbers import matrix
 from handgrad.documents.labels import label
@@ -60,7 +60,7 @@ def mentions(formula, symbol) -> bool:
         and part.base == symbol.base
         and (
             part.sub == symbol.sub
-            or (isinstance(part.sub, Row) and part.sub.parts[0] == symbol.sub)
+            or (isinstance(part.sub, FormulaRow) and part.sub.parts[0] == symbol.sub)
         )
         for part in parts(formula)
     )
@@ -80,7 +80,9 @@ def test_every_parameter_is_used_has_a_gradient_and_is_updated(model, rng):
         for symbol in parameters_of(node).values():
             assert any(mentions(each, symbol) for each in forward)
             gradient = gradient_of(symbol)
-            assert any(isinstance(each, Row) and each.parts[0] == gradient for each in backward)
+            assert any(
+                isinstance(each, FormulaRow) and each.parts[0] == gradient for each in backward
+            )
             assert symbol in update.content
 
 

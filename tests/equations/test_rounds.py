@@ -12,7 +12,7 @@ from handgrad.documents import markdown
 from handgrad.documents.formulas.formula import Number, Script
 from handgrad.equations.models.model import model_document
 from handgrad.equations.models.rounds import Repeated, folded
-from handgrad.equations.models.steps import Part
+from handgrad.equations.models.steps import OpCall
 from handgrad.equations.models.symbols import renamed
 from handgrad.layers import TransformerEncoder
 from tests.equations.calculating import bare
@@ -58,7 +58,7 @@ def changed(part: Any, changes: dict[Any, Any]) -> Any:
     return type(part)(*(changed(getattr(part, name), changes) for name in names))
 
 
-def sides(parts: list[Part]) -> tuple[Any, ...]:
+def sides(parts: list[OpCall]) -> tuple[Any, ...]:
     return tuple((each.left, each.right) for part in parts for each in part.equations)
 
 
@@ -67,7 +67,7 @@ def test_rounds_that_are_left_out_follow_from_the_one_before(case):
     _, _, steps, _ = chained(case)
     ((_, step),) = steps
     for parts in (step.forward, step.backward):
-        rounds: dict[Any, list[Part]] = {}
+        rounds: dict[Any, list[OpCall]] = {}
         for part in parts:
             rounds.setdefault(part.block, []).append(part)
         loops = {block[0] for block in rounds if block is not None}
@@ -77,7 +77,7 @@ def test_rounds_that_are_left_out_follow_from_the_one_before(case):
             assert any(_follows(rounds, loop, repeated) for loop in loops), repeated
 
 
-def _follows(rounds: dict[Any, list[Part]], loop: str, repeated: Repeated) -> bool:
+def _follows(rounds: dict[Any, list[OpCall]], loop: str, repeated: Repeated) -> bool:
     changes = {one: other for one, other in repeated.changes if not isinstance(one, str)}
     numbers = sorted(number for each, number in filter(None, rounds) if each == loop)
     if repeated.last > len(numbers):

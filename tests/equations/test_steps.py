@@ -11,7 +11,7 @@ import pytest
 
 from handgrad.documents.formulas.formula import Formula, Number, Symbol
 from handgrad.documents.formulas.latex import to_latex
-from handgrad.equations.derived import Equation
+from handgrad.equations.derived import DerivedEquation
 from handgrad.equations.equations import derive
 from handgrad.equations.pairing import statements
 from handgrad.equations.scope import find_loops
@@ -96,7 +96,7 @@ def _learn(reader: Reader, known: Any) -> None:
     reader.values.update({_counted(symbol): value for symbol, value in known})
 
 
-def _read(reader: Reader, equation: Equation) -> list[str]:
+def _read(reader: Reader, equation: DerivedEquation) -> list[str]:
     for left, right, value in stated(_counted(equation)):
         if left != right:
             found = np.broadcast_to(reader.value(right), np.shape(value))
@@ -107,7 +107,7 @@ def _read(reader: Reader, equation: Equation) -> list[str]:
 
 def _counted(part: Any) -> Any:
     """A formula, or an equation, with the number of steps in the place of T."""
-    if not isinstance(part, Equation):
+    if not isinstance(part, DerivedEquation):
         return replaced(part, Symbol("T"), Number("4"))
     return replace(
         part,
@@ -118,7 +118,7 @@ def _counted(part: Any) -> Any:
     )
 
 
-def stated(equation: Equation) -> list[tuple[Formula, Formula, Any]]:
+def stated(equation: DerivedEquation) -> list[tuple[Formula, Formula, Any]]:
     """Both sides and the value: of this step in a loop, of every step of a sequence."""
     if equation.here is not None:
         left, right, parts = equation.here.left, equation.here.right, equation.here.parts
@@ -150,7 +150,7 @@ def test_a_projection_and_other_activations(setting):
     assert "slope" in read_again(subject("rnn", setting, nonlinearity="relu"))
 
 
-def latex(equations: tuple[Equation, ...]) -> list[str]:
+def latex(equations: tuple[DerivedEquation, ...]) -> list[str]:
     return [
         f"{to_latex(each.left)} {'<-' if each.updates else '='} {to_latex(each.right)}"
         for each in equations

@@ -4,9 +4,9 @@ import pytest
 
 from handgrad.documents.formulas.formula import (
     Accent,
+    FormulaRow,
     Fraction,
     Number,
-    Row,
     Script,
     Sign,
     Symbol,
@@ -51,7 +51,7 @@ NAMES = {
         (VARIANCE, r"\sigma_{3}^{2}"),
         (Fraction(X_HAT, ROOT), r"\frac{{\hat{x}}_{3}}{\sigma_{\varepsilon, 3}}"),
         (Script(MU, Text("run"), PRIME), r"\mu_{\text{run}, 3}^{\prime}"),
-        (Script(SIGMA, None, Row((Number("2"), PRIME))), r"\sigma_{3}^{2 \prime}"),
+        (Script(SIGMA, None, FormulaRow((Number("2"), PRIME))), r"\sigma_{3}^{2 \prime}"),
         (Script(X, Symbol("n")), r"h_{2, n}"),
         (gradient_of(X), r"\frac{\partial L}{\partial h_{2}^{(3)}}"),
         (gradient_of(Script(W, Symbol("m"))), r"\frac{\partial L}{\partial W_{3, m}}"),

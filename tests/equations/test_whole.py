@@ -14,9 +14,9 @@ import pytest
 from handgrad import layers, losses, models
 from handgrad.documents.formulas.formula import (
     Formula,
+    FormulaRow,
     Number,
     Operator,
-    Row,
     Script,
     Sign,
     Symbol,
@@ -24,14 +24,14 @@ from handgrad.documents.formulas.formula import (
     row,
 )
 from handgrad.documents.formulas.latex import to_latex
-from handgrad.equations.equations import Equation
+from handgrad.equations.equations import DerivedEquation
 from handgrad.equations.models.chain import Chain
 from handgrad.equations.models.composition import input_symbols
 from handgrad.equations.models.flow import Flow, flow_of, flow_of_inputs
 from handgrad.equations.models.names import Sizes
 from handgrad.equations.models.passes import loss_subject, run_forward
 from handgrad.equations.models.sample import target_for
-from handgrad.equations.models.steps import Part
+from handgrad.equations.models.steps import OpCall
 from handgrad.equations.models.symbols import value_gradient
 from handgrad.equations.tracing import in_order
 from handgrad.layers.attention import merge_heads, split_heads
@@ -273,7 +273,7 @@ def chained(case: Case) -> tuple[Flow, Chain, list, Any]:
     return flow, chain, steps, last
 
 
-def pages(case: Case) -> tuple[Calculator, Iterator[Part]]:
+def pages(case: Case) -> tuple[Calculator, Iterator[OpCall]]:
     """A calculator that knows what is given, and the parts of a page in their order."""
     flow, chain, steps, last = chained(case)
     calculator = Calculator(FUNCTIONS)
@@ -290,7 +290,7 @@ def pages(case: Case) -> tuple[Calculator, Iterator[Part]]:
     if chain.target is not None:
         calculator.values[chain.target[0]] = chain.target[1]
 
-    def parts() -> Iterator[Part]:
+    def parts() -> Iterator[OpCall]:
         for _, step in reversed(steps):
             yield from step.forward
         if last is not None:  # its op has a test of its own
@@ -301,7 +301,7 @@ def pages(case: Case) -> tuple[Calculator, Iterator[Part]]:
             calculator.values[value_gradient(output)] = chain.found.values[output]
         for gathered, step in steps:
             if gathered is not None:
-                yield Part((gathered,))
+                yield OpCall((gathered,))
             yield from step.backward
             for other in step.others:
                 yield from other.parts
@@ -309,7 +309,7 @@ def pages(case: Case) -> tuple[Calculator, Iterator[Part]]:
     return calculator, parts()
 
 
-def stated(equation: Equation) -> Iterator[tuple[Formula, Formula, Any]]:
+def stated(equation: DerivedEquation) -> Iterator[tuple[Formula, Formula, Any]]:
     """Both sides and the value: of this step in a loop, of every step of a sequence."""
     if equation.here is not None:
         equation = equation.here
@@ -349,7 +349,7 @@ def test_what_is_printed_gives_every_value(case):
     assert not problems, "\n".join(problems)
 
 
-def _compared(calculator, part: Part, left: Formula, right: Formula, value: Any) -> list[str]:
+def _compared(calculator, part: OpCall, left: Formula, right: Formula, value: Any) -> list[str]:
     symbol, letters = _whole(left)
     try:
         if letters:
@@ -366,12 +366,14 @@ def _compared(calculator, part: Part, left: Formula, right: Formula, value: Any)
 def _whole(left: Formula) -> tuple[Formula, list[Formula]]:
     """The symbol of which a left side is an entry, and the letters of its place: s for s_i,j."""
     match left:
-        case Script(base, Row((*before, Sign(","), Symbol("i") as i, Sign(","), Symbol("j") as j))):
+        case Script(
+            base, FormulaRow((*before, Sign(","), Symbol("i") as i, Sign(","), Symbol("j") as j))
+        ):
             return Script(base, row(*before)), [i, j]
     return left, []
 
 
-def _steps(equation: Equation) -> int:
+def _steps(equation: DerivedEquation) -> int:
     """How many steps the loop around an equation has, or those of its value."""
     numbers = [int(each.digits) for each in _numbers(equation.loop)]
     return max(numbers, default=len(equation.parts))

@@ -14,6 +14,7 @@ import pytest
 from fuzz.__main__ import main
 from fuzz.harness.surface import generator, load, surfaces
 from fuzz.harness.watchdog import Tally, watch, write
+from handgrad import kernels
 
 pytestmark = pytest.mark.slow
 
@@ -90,6 +91,14 @@ def test_some_cases_of_every_surface_pass(name: str, tmp_path: Path) -> None:
     tally = watch(name, 11, seconds=15.0, stop=400)
     write(tally, tmp_path)
     assert tally.cases > 0
+    assert not tally.found, "\n\n".join(found.text() for found in tally.found.values())
+
+
+@pytest.mark.skipif(kernels.native is None, reason="no compiled kernels")
+def test_native_functions_touch_no_memory_but_their_own(tmp_path: Path) -> None:
+    tally = watch("bindings", 12, seconds=300.0, stop=20000)
+    write(tally, tmp_path)
+    assert tally.cases == 20000
     assert not tally.found, "\n\n".join(found.text() for found in tally.found.values())
 
 

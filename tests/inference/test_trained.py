@@ -10,7 +10,7 @@ import pytest
 
 import handgrad as hg
 from handgrad.errors import DataError, HandgradError
-from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize
+from handgrad.inference.preprocessing import Preprocessing, Scale, Standardization
 from tests.tolerances import assert_close
 
 RNG = np.random.default_rng(0)
@@ -38,7 +38,7 @@ def test_names_and_probabilities_belong_together() -> None:
 
 def test_numbers_come_back_as_they_were_learned() -> None:
     model = hg.Sequential(hg.Dense(3, 1), seed=0)
-    trained = hg.TrainedModel(model, "regression", targets=Standardize((100.0,), (10.0,)))
+    trained = hg.TrainedModel(model, "regression", targets=Standardization((100.0,), (10.0,)))
     x = RNG.normal(size=(5, 3)).astype(np.float32)
     np.testing.assert_allclose(trained.predict(x), model(x)[:, 0] * 10 + 100, rtol=1e-6)
     judged = trained.evaluate(x, trained.predict(x) + 2)
@@ -47,7 +47,7 @@ def test_numbers_come_back_as_they_were_learned() -> None:
 
 
 def test_steps_come_before_the_model() -> None:
-    steps = Preprocessing((Scale(10), Standardize((0.5,), (2.0,))))
+    steps = Preprocessing((Scale(10), Standardization((0.5,), (2.0,))))
     trained, x = classifier(preprocessing=steps), RNG.integers(0, 10, (4, 3))
     plain = classifier().predict_proba(((x / 10 - 0.5) / 2).astype(np.float32))
     np.testing.assert_allclose(trained.predict_proba(x), plain, rtol=1e-5)

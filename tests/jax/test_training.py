@@ -10,8 +10,8 @@ import pytest
 
 import handgrad as hg
 from handgrad.errors import ArgumentError, RunError
+from handgrad.io.checkpoint import load_arrays
 from handgrad.training import Callback, Trainer, train
-from handgrad.training.checkpoint import load_arrays
 from tests.tolerances import assert_close
 from tests.training import problem
 

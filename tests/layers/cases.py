@@ -51,7 +51,7 @@ from handgrad.layers import (
 )
 from handgrad.layers.recurrent import BIAS_MODES
 from handgrad.recipes.constructors import CLASSES, KEYS, constructed
-from handgrad.recipes.schema import Number, Text
+from handgrad.recipes.schema import Real, String
 
 F64 = np.float64
 
@@ -73,7 +73,7 @@ class Case(NamedTuple):
 
 def from_recipe(name: str, dtype: Any = F64) -> Case:
     """The layer that a recipe makes of nothing but what it has to say, on sequences or images."""
-    values: dict[type, Any] = {Number: 0.5, Text: "relu"}
+    values: dict[type, Any] = {Real: 0.5, String: "relu"}
     settings = {
         key: values.get(type(each.kind), 2) for key, each in KEYS[name].items() if each.required
     }

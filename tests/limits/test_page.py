@@ -12,7 +12,7 @@ from handgrad.cli.app import app
 from handgrad.documents.formulas.latex import to_latex
 from handgrad.errors import HandgradError
 from handgrad.limits.equations import Equations
-from handgrad.limits.figures import Series, lines, shades
+from handgrad.limits.figures import NamedCurve, lines, shades
 from handgrad.limits.page import limit_notes
 
 
@@ -55,7 +55,7 @@ def test_pictures_have_words_and_survive_what_has_no_size() -> None:
     assert 'aria-label="Nothing."' in drawn.svg
     many = shades(np.eye(200), "", "Many.")
     assert many.svg.count("<rect") < 48**2 + 1
-    line = lines([Series("a", [1, 2], [0.0, np.nan])], "", "A.", x_label="x", y_label="y")
+    line = lines([NamedCurve("a", [1, 2], [0.0, np.nan])], "", "A.", x_label="x", y_label="y")
     assert "<svg" in line.svg
     assert "tikzpicture" in line.tikz
 

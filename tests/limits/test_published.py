@@ -18,11 +18,11 @@ from benchmarks.limit_networks import rng, tied_attention
 from handgrad import limits
 from handgrad.limits import samples
 from handgrad.limits.gates import gated
-from handgrad.limits.inputs import Place, Side
+from handgrad.limits.inputs import InputPosition, Side
 from handgrad.limits.lattice import Lattice
 from handgrad.limits.moments import Moments
 from handgrad.limits.program import activated, mixed, total
-from handgrad.limits.variables import Bias, Gate, Input, MatMul, Variable, Weight
+from handgrad.limits.variables import Bias, Gate, InputVector, MatMul, Variable, Weight
 from handgrad.ops.special import erf
 
 W, U, B = 1.4, 0.9, 0.3
@@ -30,7 +30,7 @@ RNG = np.random.default_rng(3)
 #: Two sentences of three words each, as vectors.
 SENTENCES = RNG.standard_normal((2, 3, 20))
 GRAM = np.einsum("ntd,msd->ntms", SENTENCES, SENTENCES) / 20
-WORDS = [Input("x", Place("last", (t,)), index=(t,)) for t in range(3)]
+WORDS = [InputVector("x", InputPosition("last", (t,)), index=(t,)) for t in range(3)]
 
 
 def arcsine(k12: np.ndarray, k11: np.ndarray, k22: np.ndarray) -> np.ndarray:
@@ -118,7 +118,7 @@ def half(sign: float, a: Variable) -> Gate:
     return Gate(a, lambda a: 0.5 * (1.0 + sign * erf(a)), lambda a: scale * np.exp(-a * a))
 
 
-def gated_states(words: list[Input], variances: dict[str, float]) -> list[Variable]:
+def gated_states(words: list[InputVector], variances: dict[str, float]) -> list[Variable]:
     """h_t = (1 − z_t) h_{t−1} + z_t erf(U x_t + W (h_{t−1} ⊙ r_t) + b), from Yang's program."""
     w = {name: Weight(f"W{name}", variances["W"]) for name in "zrh"}
     u = {name: Weight(f"U{name}", variances["U"]) for name in "zrh"}
@@ -152,7 +152,7 @@ def test_the_gated_recurrent_unit_on_the_published_example() -> None:
         gram, kernel = saved["gram"], saved["kernel"]
     values, vectors = np.linalg.eigh(gram)
     features = vectors * np.sqrt(np.maximum(values, 0.0) * len(gram))
-    words = [Input("x", Place("last", (t,)), index=(t,)) for t in range(6)]
+    words = [InputVector("x", InputPosition("last", (t,)), index=(t,)) for t in range(6)]
     states = gated_states(words, {"W": 1.0, "U": 1.0, "b": 1.0})
     both = gated_moments(features.reshape(2, 6, -1), 1 << 16)
     one, other = both.alone

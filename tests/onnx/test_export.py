@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.inference.preprocessing import Preprocessing, Standardize
+from handgrad.inference.preprocessing import Preprocessing, Standardization
 from tests.onnx.running import LAYERS, MODELS, RECURRENT, SIZES, Case, feeds, made, outputs, session
 from tests.tolerances import assert_close
 
@@ -44,7 +44,7 @@ def test_the_metadata_say_what_belongs_to_the_use_of_a_model(tmp_path) -> None:
         model,
         task="classification",
         classes=("no", "ñ", "yes"),
-        preprocessing=Preprocessing((Standardize((0.0, 1.0), (2.0, 3.0)),)),
+        preprocessing=Preprocessing((Standardization((0.0, 1.0), (2.0, 3.0)),)),
     )
     hg.export_onnx(trained, tmp_path / "model.onnx")
     proto = onnx.load(tmp_path / "model.onnx")

@@ -9,8 +9,8 @@ import pytest
 
 import handgrad as hg
 from handgrad.errors import DataError, HandgradError
-from handgrad.inference.preprocessing import Preprocessing, Standardize
-from handgrad.training.identity import compare, describe_model
+from handgrad.inference.preprocessing import Preprocessing, Standardization
+from handgrad.io.identity import compare, describe_model
 from tests.layers.cases import CASES
 from tests.onnx.running import MODELS, RECURRENT, SIZES, Case, feeds, made, outputs, session
 from tests.tolerances import assert_close
@@ -43,7 +43,7 @@ def test_what_belongs_to_the_use_comes_back(tmp_path) -> None:
         hg.MLP([2, 3], rng=np.random.default_rng(0)),
         task="classification",
         classes=("no", "ñ", "yes"),
-        preprocessing=Preprocessing((Standardize((0.0, 1.0), (2.0, 3.0)),)),
+        preprocessing=Preprocessing((Standardization((0.0, 1.0), (2.0, 3.0)),)),
     )
     hg.export_onnx(trained, tmp_path / "model.onnx")
     found, x = hg.import_onnx(tmp_path / "model.onnx"), np.array([[1.0, 2.0], [3.0, -4.0]])

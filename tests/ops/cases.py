@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from handgrad.ops import OPS
-from handgrad.ops.samples import OpSamples, Row, Seed, draw, op_samples
+from handgrad.ops.samples import OpSamples, SampleRow, Seed, draw, op_samples
 from tests.rows import rows
 
 Arrays = dict[str, np.ndarray]
@@ -27,7 +27,7 @@ Arrays = dict[str, np.ndarray]
 @dataclass(frozen=True)
 class Case:
     op: str
-    row: Row
+    row: SampleRow
 
     @property
     def label(self) -> str:

@@ -10,7 +10,7 @@ import pytest
 from handgrad.layers import OpLayer
 from handgrad.ops import standardize
 from handgrad.recipes.constructors import CLASSES, constructed, keys_of
-from handgrad.recipes.schema import Flag, Integer, Number
+from handgrad.recipes.schema import Flag, Integer, Real
 from tests.layers.cases import from_recipe
 
 SEQUENCE = (5, 4)
@@ -49,7 +49,7 @@ def test_keys_of_a_new_layer_follow_from_its_constructor() -> None:
     keys = keys_of(Grouped)
     assert list(keys) == ["num_groups", "eps", "slope", "bias"]
     assert [each.required for each in keys.values()] == [True, False, False, False]
-    assert [each.kind for each in keys.values()] == [Integer(1), Number(0), Number(None), Flag()]
+    assert [each.kind for each in keys.values()] == [Integer(1), Real(0), Real(None), Flag()]
 
 
 def test_only_layers_that_draw_in_training_get_a_generator_of_their_own() -> None:

@@ -103,7 +103,7 @@ def test_what_does_not_fit_is_one_sentence(
 def test_the_tokenizer_of_the_folder_is_kept(base: Path, tmp_path: Path) -> None:
     package = pytest.importorskip("tokenizers")
     from handgrad.data.subwords import PretrainedTokenizer
-    from handgrad.data.tokens import load_tokenizer
+    from handgrad.data.tokenizers import load_tokenizer
 
     tokenizer = package.Tokenizer(package.models.BPE())
     tokenizer.pre_tokenizer = package.pre_tokenizers.ByteLevel(add_prefix_space=False)

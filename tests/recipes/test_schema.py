@@ -8,10 +8,10 @@ from handgrad.recipes.schema import (
     Flag,
     Integer,
     Key,
-    Number,
+    Real,
     Several,
     Size,
-    Text,
+    String,
     check_table,
     check_typed,
 )
@@ -22,18 +22,18 @@ from handgrad.recipes.schema import (
     [
         (Integer(1), [1, 7], [0, 1.0, True, "1", [1]]),
         (Integer(0, 3), [0, 3], [4, -1]),
-        (Number(0), [0, 0.5, 3], [-0.1, float("inf"), float("nan"), True, "0"]),
-        (Number(0, 1), [0, 1], [1.1]),
-        (Number(above=0, least=None), [1e-9], [0]),
-        (Number(0, below=1), [0, 0.99], [1]),
-        (Number(None), [-5], ["x"]),
-        (Text(), ["", "a"], [1]),
-        (Text(("a", "b")), ["a"], ["c"]),
+        (Real(0), [0, 0.5, 3], [-0.1, float("inf"), float("nan"), True, "0"]),
+        (Real(0, 1), [0, 1], [1.1]),
+        (Real(above=0, least=None), [1e-9], [0]),
+        (Real(0, below=1), [0, 0.99], [1]),
+        (Real(None), [-5], ["x"]),
+        (String(), ["", "a"], [1]),
+        (String(("a", "b")), ["a"], ["c"]),
         (Flag(), [True, False], [0, 1, "true"]),
         (Several(Integer(1)), [[], [1, 2]], [1, [0], "12"]),
         (Several(Integer(1), (2,)), [[1, 2]], [[1], [1, 2, 3]]),
         (Size(1), [3, [3], [3, 5]], [0, [0, 1], [1, 2, 3], []]),
-        (Either(Size(1), Text(("global",))), [2, "global"], ["local", 0]),
+        (Either(Size(1), String(("global",))), [2, "global"], ["local", 0]),
     ],
 )
 def test_a_kind_takes_what_it_says(kind, good, bad):
@@ -42,7 +42,7 @@ def test_a_kind_takes_what_it_says(kind, good, bad):
     assert kind.allowed
 
 
-KEYS = {"size": Key(Integer(1), required=True), "mode": Key(Text(("fast", "slow")))}
+KEYS = {"size": Key(Integer(1), required=True), "mode": Key(String(("fast", "slow")))}
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_integers_beyond_63_bits_are_refused(value):
     "value", [10**400, -(10**400), float("inf"), float("nan")], ids=["large", "small", "inf", "nan"]
 )
 def test_numbers_that_no_float_holds_are_refused(value):
-    assert not Number(None).fits(value)
+    assert not Real(None).fits(value)

@@ -14,10 +14,10 @@ CASES = [
     estimators.MLPClassifier(),
     estimators.MLPRegressor(),
     estimators.ConvNetClassifier(channels=(8,), hidden=16, **QUICK),
-    estimators.SequenceClassifier(hidden_size=8, **QUICK),
-    estimators.SequenceClassifier(cell="gru", hidden_size=8, **QUICK),
-    estimators.SequenceClassifier(cell="transformer", hidden_size=8, heads=2, **QUICK),
-    estimators.SequenceTagger(hidden_size=8, **QUICK),
+    estimators.TimeSeriesClassifier(hidden_size=8, **QUICK),
+    estimators.TimeSeriesClassifier(cell="gru", hidden_size=8, **QUICK),
+    estimators.TimeSeriesClassifier(cell="transformer", hidden_size=8, heads=2, **QUICK),
+    estimators.TimeSeriesTagger(hidden_size=8, **QUICK),
 ]
 #: What scikit-learn itself leaves out: a check of other array libraries, which it asks for by an
 #: environment variable, and one of a method that its own MLPClassifier does not have either.

@@ -13,7 +13,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from handgrad.errors import ArgumentError, HandgradWarning, ShapeError
-from handgrad.sklearn import ConvNetClassifier, MLPClassifier, SequenceClassifier, SequenceTagger
+from handgrad.sklearn import (
+    ConvNetClassifier,
+    MLPClassifier,
+    TimeSeriesClassifier,
+    TimeSeriesTagger,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -83,7 +88,7 @@ def test_one_class_is_refused_in_the_words_of_scikit_learn() -> None:
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_ragged_sequences_with_one_class_each(cell: str) -> None:
-    model = SequenceClassifier(cell=cell, **LSTM).fit(WALKS, ENDS)
+    model = TimeSeriesClassifier(cell=cell, **LSTM).fit(WALKS, ENDS)
     assert model.score(WALKS, ENDS) > 0.85
     alone = np.concatenate([model.predict_proba([walk]) for walk in WALKS[:5]])
     np.testing.assert_allclose(model.predict_proba(WALKS)[:5], alone, rtol=1e-4, atol=1e-6)
@@ -93,7 +98,7 @@ def test_ragged_sequences_with_one_class_each(cell: str) -> None:
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_ragged_sequences_with_a_class_at_every_step(cell: str) -> None:
-    model = SequenceTagger(cell=cell, **LSTM).fit(WALKS, SIDES)
+    model = TimeSeriesTagger(cell=cell, **LSTM).fit(WALKS, SIDES)
     assert model.score(WALKS, SIDES) > 0.85
     labels, chances = model.predict(WALKS), model.predict_proba(WALKS)
     assert [each.shape for each in labels] == [each.shape for each in SIDES]
@@ -102,22 +107,22 @@ def test_ragged_sequences_with_a_class_at_every_step(cell: str) -> None:
 
 
 def test_sequences_in_searches_and_cross_validation() -> None:
-    scores = cross_val_score(SequenceClassifier(**LSTM), WALKS, ENDS, cv=2)
+    scores = cross_val_score(TimeSeriesClassifier(**LSTM), WALKS, ENDS, cv=2)
     assert scores.min() > 0.7
-    search = GridSearchCV(SequenceTagger(**LSTM), {"hidden_size": [4, 16]}, cv=2)
+    search = GridSearchCV(TimeSeriesTagger(**LSTM), {"hidden_size": [4, 16]}, cv=2)
     assert search.fit(WALKS, SIDES).best_score_ > 0.7
 
 
 def test_an_array_of_sequences_and_a_matrix_of_one_feature_are_the_same() -> None:
     series = RNG.normal(size=(60, 9))
     y = series[:, -1] > 0
-    rows = SequenceClassifier(**LSTM).fit(series, y)
-    cube = SequenceClassifier(**LSTM).fit(series[..., None], y)
+    rows = TimeSeriesClassifier(**LSTM).fit(series, y)
+    cube = TimeSeriesClassifier(**LSTM).fit(series[..., None], y)
     np.testing.assert_array_equal(rows.predict_proba(series), cube.predict_proba(series[..., None]))
 
 
 def test_weights_and_class_weights_of_sequences() -> None:
-    for make, y in ((SequenceClassifier, ENDS), (SequenceTagger, SIDES)):
+    for make, y in ((TimeSeriesClassifier, ENDS), (TimeSeriesTagger, SIDES)):
         kept = RNG.random(len(WALKS)) < 0.5
         some = [walk for walk, keep in zip(WALKS, kept, strict=True) if keep]
         settings = {**LSTM, "max_iter": 3, "dtype": "float64", "shuffle": False}
@@ -134,7 +139,7 @@ def test_weights_and_class_weights_of_sequences() -> None:
 
 
 def test_parts_of_sequences() -> None:
-    model = SequenceTagger(**LSTM)
+    model = TimeSeriesTagger(**LSTM)
     for _ in range(10):
         model.partial_fit(WALKS, SIDES, classes=["down", "up"])
     assert model.score(WALKS, SIDES) > 0.7
@@ -152,7 +157,7 @@ def test_parts_of_sequences() -> None:
 )
 def test_wrong_sequences(X: Any, y: Any, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        SequenceTagger(max_iter=1).fit(X, y)
+        TimeSeriesTagger(max_iter=1).fit(X, y)
 
 
 def test_wrong_images_and_settings() -> None:
@@ -161,8 +166,8 @@ def test_wrong_images_and_settings() -> None:
     with pytest.raises(ArgumentError, match="dropout is 1; allowed: a number from 0 below 1"):
         ConvNetClassifier(dropout=1).fit(IMAGES, DIGITS)
     with pytest.raises(ArgumentError, match="even multiple of heads"):
-        SequenceClassifier(cell="transformer", hidden_size=10).fit(WALKS, ENDS)
-    fitted = SequenceClassifier(max_iter=1).fit(WALKS, ENDS)
+        TimeSeriesClassifier(cell="transformer", hidden_size=10).fit(WALKS, ENDS)
+    fitted = TimeSeriesClassifier(max_iter=1).fit(WALKS, ENDS)
     with pytest.raises(ShapeError, match="X is a matrix; allowed: sequences, as in fit"):
         fitted.predict(IMAGES)
     with pytest.raises(ShapeError, match="a step of X has 3 features; allowed: 2"):
@@ -182,7 +187,7 @@ def test_sequences_may_be_lists_of_steps_and_anything_that_is_an_array():
 
     expected = None
     for x in (walks, [walk.tolist() for walk in walks], [Frame(walk) for walk in walks]):
-        model = SequenceClassifier(max_iter=2, n_iter_no_change=3, random_state=0)
+        model = TimeSeriesClassifier(max_iter=2, n_iter_no_change=3, random_state=0)
         found = model.fit(x, ["a", "b", "a", "b"]).predict_proba(walks)
         expected = found if expected is None else expected
         np.testing.assert_array_equal(found, expected)

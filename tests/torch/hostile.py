@@ -1,4 +1,4 @@
-"""Modules whose settings change after they are made: `python -m tests.torch.hostile SEED COUNT`.
+"""Modules whose settings change after they are made: `python -m tests.torch.hostile NAME ...`.
 
 A kernel that reads beyond its arrays can end the interpreter, so this is a program of its own. Each
 change is made to PyTorch's module and to ours. Ours gives the same outputs and gradients, or an
@@ -7,11 +7,12 @@ error where PyTorch has one; an error of ours in its place has to be one of hand
 
 from __future__ import annotations
 
-import random
+import math
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 import torch
@@ -39,33 +40,37 @@ NUMBERS: Final = (0, 1, 2, 3, 5, -1, 2**31, 2**62, 1.0, (0, 0), (1, 2), (-1, 1),
 SHAPES: Final = ((), (0,), (1,), (2,), (4,), (1, 1), (3, 4), (12, 4), (1, 1, 1), (6, 2, 3, 2))
 
 
-def change(module: Any, draw: random.Random) -> Callable[[Any], None]:
-    """Something to do to a module and to its twin: another number, or a weight of another shape."""
-    path, inner = draw.choice(list(module.named_modules()))
-    settings = [
-        name
-        for name, value in vars(inner).items()
-        if not name.startswith("_") and isinstance(value, int | float | tuple | str)
-    ]
-    weights = [name for name, value in inner._parameters.items() if value is not None]
-    weights += [name for name, value in inner._buffers.items() if value is not None]
-    if weights and (not settings or draw.random() < 0.5):
-        name, shape = draw.choice(weights), draw.choice(SHAPES)
-        value = torch.linspace(-1, 1, max(1, torch.Size(shape).numel()))
-        value = value[: torch.Size(shape).numel()].reshape(shape).double()
+def changes(module: Any) -> Iterator[tuple[str, Callable[[Any], None]]]:
+    """All that is done to a module and to its twin: each setting another number, and each weight of
+    another shape.
+    """
+    for path, inner in module.named_modules():
+        for name, value in vars(inner).items():
+            if not name.startswith("_") and isinstance(value, int | float | tuple | str):
+                for number in NUMBERS:
+                    yield f"{path}.{name} = {number!r}", partial(_set, path, name, number)
+        for name, value in (*inner._parameters.items(), *inner._buffers.items()):
+            if value is not None:
+                yield f"{path}.{name} is None", partial(_replace, path, name, None)
+                for shape in SHAPES:
+                    yield f"{path}.{name} of {shape}", partial(_replace, path, name, shape)
 
-        def replace(twin: Any) -> None:
-            target = twin.get_submodule(path)
-            if name in target._buffers:
-                target._buffers[name] = value
-            else:
-                target._parameters[name] = torch.nn.Parameter(value.clone())
 
-        return replace
-    if not settings:
-        return lambda twin: None
-    name, number = draw.choice(settings), draw.choice(NUMBERS)
-    return lambda twin: setattr(twin.get_submodule(path), name, number)
+def _set(path: str, name: str, number: Any, twin: Any) -> None:
+    setattr(twin.get_submodule(path), name, number)
+
+
+def _replace(path: str, name: str, shape: tuple[int, ...] | None, twin: Any) -> None:
+    target = twin.get_submodule(path)
+    if shape is None:
+        setattr(target, name, None)
+        return
+    size = math.prod(shape)
+    value = torch.linspace(-1, 1, max(1, size))[:size].reshape(shape).double()
+    if name in target._buffers:
+        target._buffers[name] = value
+    else:
+        target._parameters[name] = torch.nn.Parameter(value)
 
 
 def gradients_of(
@@ -86,16 +91,15 @@ def gradients_of(
     return [y.detach(), x.grad, *(each.grad for each in module.parameters())]
 
 
-def compare(name: str, draw: random.Random) -> str:
+def compare(name: str, change: Callable[[Any], None]) -> str:
     """Compare both after one change; in a word how it ended."""
     settings, options, shape = MODULES[name]
     theirs = getattr(torch.nn, name)(*settings, **options).double().train()
     mine = getattr(ours, name)(*settings, **options).double().train()
     mine.load_state_dict(theirs.state_dict())
-    changed = change(theirs, draw)
     try:
         for module in (theirs, mine):
-            changed(module)
+            change(module)
     except Exception:  # PyTorch refuses the change itself
         return "not made"
     try:
@@ -122,19 +126,18 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    seed, count = map(int, sys.argv[1:])
     ends: Counter[str] = Counter()
-    for number in range(seed, seed + count):
-        draw = random.Random(number)
-        name = draw.choice(list(MODULES))
-        print("number", number, name, flush=True)
-        try:
-            end = compare(name, draw)
-        except Exception as error:
-            end = f"otherwise: {type(error).__name__}"
-            print("otherwise", number, name, repr(error)[:300], flush=True)
-        ends[end] += 1
-        if end == "computed where PyTorch refuses":
-            print("looser", number, name, flush=True)
+    for name in sys.argv[1:]:
+        settings, options, _ = MODULES[name]
+        for what, change in changes(getattr(torch.nn, name)(*settings, **options)):
+            print("change", name, what, flush=True)
+            try:
+                end = compare(name, change)
+            except Exception as error:
+                end = f"otherwise: {type(error).__name__}"
+                print("otherwise", name, what, repr(error)[:300], flush=True)
+            ends[end] += 1
+            if end == "computed where PyTorch refuses":
+                print("looser", name, what, flush=True)
     for end, times in ends.items():
         print("ended", times, end)

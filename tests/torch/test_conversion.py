@@ -16,7 +16,7 @@ from tests.torch.comparing import draw_weights, own_gradients
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
-from handgrad.torch import OutputOnly, Residual  # noqa: E402
+from handgrad.torch import OutputOnly, ResidualModule  # noqa: E402
 
 F64: dict[str, Any] = {"dtype": torch.float64}
 FIRST: dict[str, Any] = {"batch_first": True, **F64}
@@ -270,7 +270,7 @@ def one_of(rng: np.random.Generator, channels: int, steps: int) -> Any:
         lambda: OutputOnly(nn.GRU(steps, 11, bidirectional=True, **FIRST)),
         lambda: nn.MaxPool1d(2, 1),
         lambda: (nn.Tanh(), nn.SiLU(), nn.GELU(), nn.Identity(), nn.ReLU())[out % 5],
-        lambda: Residual(nn.Linear(steps, steps, **F64)),
+        lambda: ResidualModule(nn.Linear(steps, steps, **F64)),
     ]
     return choices[rng.integers(len(choices))]()
 

@@ -22,8 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from handgrad.errors import RunError
+from handgrad.io.checkpoint import load_arrays
 from handgrad.training import train
-from handgrad.training.checkpoint import load_arrays
 from tests.training import problem
 
 KILL_BEFORE, KILL_AFTER = -1, -2

@@ -13,10 +13,10 @@ import pytest
 from handgrad import layers
 from handgrad.data.sources import as_source
 from handgrad.errors import ArgumentError, DataError, RunError
+from handgrad.io.checkpoint import finite, load_arrays, to_json
 from handgrad.losses import CrossEntropy, SquaredError
 from handgrad.optimizers import SGD, Adam
 from handgrad.training import Callback, EarlyStopping, Trainer, train
-from handgrad.training.checkpoint import finite, load_arrays, to_json
 from tests.training import problem
 
 

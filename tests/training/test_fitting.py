@@ -11,7 +11,7 @@ import pytest
 import handgrad as hg
 from handgrad.data import Pixels, Sequences
 from handgrad.errors import ArgumentError, HandgradError
-from handgrad.inference.preprocessing import Scale, Standardize
+from handgrad.inference.preprocessing import Scale, Standardization
 from handgrad.losses import CrossEntropy, SquaredError
 from handgrad.training import Trainer
 
@@ -125,7 +125,7 @@ def test_validation_is_split_off_by_class() -> None:
 def test_steps_are_taken_from_the_training_part_and_kept(tmp_path: Path) -> None:
     trainer = fitted(network(), X * 1000 + 5, NAMES, preprocessing="standardize")
     (step,) = trainer.trained.preprocessing.steps
-    assert step == Standardize.of(X * 1000 + 5)
+    assert step == Standardization.of(X * 1000 + 5)
     trainer.trained.save(tmp_path / "m.safetensors")
     loaded = hg.load(tmp_path / "m.safetensors")
     assert loaded.preprocessing == trainer.trained.preprocessing

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from handgrad.errors import HandgradWarning, RunError
-from handgrad.training import checkpoint, resume_run, start_run, train
-from handgrad.training.checkpoint import load_checkpoint, save_checkpoint
-from handgrad.training.files import BLANK, with_checksum
+from handgrad.io import checkpoint
+from handgrad.io.checkpoint import load_checkpoint, save_checkpoint
+from handgrad.io.checksums import BLANK, with_checksum
+from handgrad.training import resume_run, start_run, train
 from handgrad.training.folder import Run
 from handgrad.writing import write_atomically
 from tests.training import problem
@@ -261,7 +262,7 @@ def test_a_checkpoint_of_format_1_is_refused(copy: Path, monkeypatch: pytest.Mon
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "FORMAT", 1)
         save_checkpoint(copy / "checkpoint" / "latest.safetensors", {}, {}, run.id)
-    with pytest.raises(RunError, match="checkpoint format is 1; allowed: 3"):
+    with pytest.raises(RunError, match="checkpoint format is 1; allowed: 4"):
         resume_run(copy).load()
 
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from handgrad.errors import HandgradWarning, RunError
+from handgrad.io.checkpoint import load_arrays
 from handgrad.losses import CrossEntropy
 from handgrad.optimizers import Adam
 from handgrad.optimizers.schedules import Constant
 from handgrad.training import Callback, Interrupted, Trainer, train
-from handgrad.training.checkpoint import load_arrays
 from tests.training import problem
 
 STEPS_PER_EPOCH = 8

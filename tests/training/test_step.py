@@ -385,6 +385,33 @@ def test_a_parameter_that_replaces_another_is_noticed() -> None:
 
 
 @needs_kernels
+def test_a_setting_that_is_changed_is_noticed() -> None:
+    """A callback may do so between two steps, of a layer, of its options and of the loss."""
+    rng = np.random.default_rng(3)
+    model, loss = layers(rng, np.float64)[0], hg.losses.CrossEntropy()
+    x, targets = rng.normal(size=(4, 6)), rng.integers(4, size=4)
+    parameters = model.bind()
+    step = TrainingStep(model, loss, parameters.zeros_like())
+
+    def values() -> list[bytes]:
+        fresh = TrainingStep(model, loss, parameters.zeros_like())
+        found = [step((x,), targets).tobytes(), fresh((x,), targets).tobytes()]
+        for name, gradient in step.gradients.items():
+            assert gradient.tobytes() == fresh.gradients[name].tobytes()
+        return found
+
+    first = values()
+    model.layers["1"].eps = 0.5
+    second = values()
+    loss.options["label_smoothing"] = 0.25
+    third = values()
+    assert first[0] == first[1]
+    assert second[0] == second[1]
+    assert third[0] == third[1]
+    assert len({first[0], second[0], third[0]}) == 3
+
+
+@needs_kernels
 def test_captures_of_many_shapes_are_bounded_in_bytes_and_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

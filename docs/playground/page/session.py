@@ -21,7 +21,7 @@ import numpy as np
 
 import handgrad as hg
 from handgrad.errors import ArgumentError, HandgradError
-from handgrad.resolve import resolve
+from handgrad.targets import resolve
 
 FILE: Final = Path("yours.py")
 # Compiled files are taken for new ones where two edits of equal length fall in one second.

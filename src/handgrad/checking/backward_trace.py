@@ -13,7 +13,7 @@ from handgrad.program import leaves as nodes_in
 from handgrad.program.edits import is_floats
 
 
-class Variable(NamedTuple):
+class Assigned(NamedTuple):
     """A name that the backward sets, or a position of its result, and the node that it stands for.
 
     `order` counts the names as they are set; those of the result come last, with the position for a
@@ -42,11 +42,11 @@ class BackwardTrace:
         if any(each.rounds for each in own):
             raise ProgramError(f"{program.frame.name} has a loop")
         self._assigned = [
-            Variable(i, each.name, each.value, each.made, each.site.line if each.site else 0)
+            Assigned(i, each.name, each.value, each.made, each.site.line if each.site else 0)
             for i, each in enumerate(own)
             if isinstance(each.value, Node)
         ]
-        self._names: dict[Node, list[Variable]] = {}
+        self._names: dict[Node, list[Assigned]] = {}
         for variable in self._assigned:
             self._names.setdefault(variable.node, []).append(variable)
         self._last = {variable.name: variable for variable in self._assigned}
@@ -60,27 +60,27 @@ class BackwardTrace:
             (each for each in found if is_floats(each.node.value)), key=lambda each: each.order
         )
 
-    def _returned(self, order: int) -> list[Variable | None]:
-        found: list[Variable | None] = []
+    def _returned(self, order: int) -> list[Assigned | None]:
+        found: list[Assigned | None] = []
         for i, node in enumerate(self.program.results):
             if not isinstance(node, Node) or not is_floats(node.value):
                 found.append(None)
                 continue
             named = [each for each in self._names.get(node, ()) if each not in found]
-            end = Variable(order + i, str(i), node, node.number + 1, node.line)
+            end = Assigned(order + i, str(i), node, node.number + 1, node.line)
             found.append(named[-1] if named else end)
         return found
 
     # Variables
 
-    def value(self, variable: Variable, number: int = 0) -> Any:
+    def value(self, variable: Assigned, number: int = 0) -> Any:
         """The variable in one of the runs."""
         return self.runs[number].value(variable.node)
 
-    def is_last(self, variable: Variable) -> bool:
+    def is_last(self, variable: Assigned) -> bool:
         return self._last.get(variable.name) == variable
 
-    def is_renaming(self, variable: Variable) -> bool:
+    def is_renaming(self, variable: Assigned) -> bool:
         """True where the line gives another variable a new name and does no more."""
         return self._before(variable) is not None or variable.node not in self._made
 
@@ -94,16 +94,16 @@ class BackwardTrace:
 
     # Their making
 
-    def sources(self, variable: Variable, pinned: Container[Variable]) -> set[Variable]:
+    def sources(self, variable: Assigned, pinned: Container[Assigned]) -> set[Assigned]:
         """The variables of `pinned` that this one is made from, without another one between."""
         return self._slice(variable, pinned)[1]
 
-    def users(self, variable: Variable, pinned: Container[Variable]) -> list[Variable]:
+    def users(self, variable: Assigned, pinned: Container[Assigned]) -> list[Assigned]:
         """The later variables that are made from this one, without another pinned one between."""
         later = [each for each in self.variables if each.order > variable.order]
         return [each for each in later if variable in self.sources(each, pinned)]
 
-    def reached(self, variable: Variable) -> list[int]:
+    def reached(self, variable: Assigned) -> list[int]:
         """The positions of the results that are made from this one."""
         return [
             i
@@ -111,7 +111,7 @@ class BackwardTrace:
             if each is not None and (each == variable or variable in self.sources(each, {variable}))
         ]
 
-    def alone(self, variable: Variable, pinned: Container[Variable]) -> list[Execution]:
+    def alone(self, variable: Assigned, pinned: Container[Assigned]) -> list[Execution]:
         """The runs of a program of those operations alone that make the variable."""
         inner, _ = self._slice(variable, pinned)
         node = variable.node
@@ -131,11 +131,11 @@ class BackwardTrace:
         return replace(self.program, nodes=tuple(nodes), result=result)
 
     def _slice(
-        self, variable: Variable, pinned: Container[Variable]
-    ) -> tuple[set[Node], set[Variable]]:
+        self, variable: Assigned, pinned: Container[Assigned]
+    ) -> tuple[set[Node], set[Assigned]]:
         """The operations that make a variable, and the variables of `pinned` they begin with."""
         inner: set[Node] = set()
-        boundary: set[Variable] = set()
+        boundary: set[Assigned] = set()
 
         waiting = [(variable.node, self._before(variable))]
         while waiting:
@@ -149,12 +149,12 @@ class BackwardTrace:
                 waiting += [(each, self._named(each, node)) for each in node.operands]
         return inner, boundary
 
-    def _before(self, variable: Variable) -> Variable | None:
+    def _before(self, variable: Assigned) -> Assigned | None:
         """The variable that had the same node before."""
         names = self._names.get(variable.node, ())
         return max((each for each in names if each.order < variable.order), default=None)
 
-    def _named(self, node: Node, user: Node) -> Variable | None:
+    def _named(self, node: Node, user: Node) -> Assigned | None:
         """The variable that an operation reads a node by: the last one, or that in its source."""
         known = [each for each in self._names.get(node, ()) if each.made <= user.number]
         if not known or user.site is None:

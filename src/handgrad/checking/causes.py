@@ -15,8 +15,8 @@ from handgrad.checking.hypotheses import Draw
 from handgrad.checking.report import Fault
 from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.stepwise import explained, stepwise
-from handgrad.checking.subject import Subject
-from handgrad.checking.trial import Run, close, like_nested, numeric_gradient, run, size_of
+from handgrad.checking.subject import CheckedTarget
+from handgrad.checking.trial import TrialRun, close, like_nested, numeric_gradient, run, size_of
 from handgrad.checking.two_causes import two_causes
 from handgrad.forward_backward import ForwardBackward
 from handgrad.program import Execution, Program, as_execution, recorded
@@ -26,9 +26,9 @@ _ELEMENTS: Final = 2000
 
 
 def causes(
-    subject: Subject,
+    subject: CheckedTarget,
     functions: ForwardBackward,
-    done: Run,
+    done: TrialRun,
     wrong: tuple[str, ...],
     setup: Setup,
     rng: np.random.Generator,
@@ -51,8 +51,8 @@ def causes(
 
 def _line_by_line(
     functions: ForwardBackward,
-    done: Run,
-    second: Run,
+    done: TrialRun,
+    second: TrialRun,
     faults: list[Fault],
     rng: np.random.Generator,
 ) -> list[Fault]:
@@ -72,7 +72,7 @@ def _line_by_line(
 
 
 def _not_linear(
-    functions: ForwardBackward, done: Run, fault: Fault, rng: np.random.Generator
+    functions: ForwardBackward, done: TrialRun, fault: Fault, rng: np.random.Generator
 ) -> Fault:
     """An unexplained gradient that does not turn with dy: it depends on dy in another way."""
     if fault.kind != "unknown":
@@ -86,9 +86,9 @@ def _not_linear(
 
 
 def _draws(
-    subject: Subject,
+    subject: CheckedTarget,
     functions: ForwardBackward,
-    runs: tuple[Run, ...],
+    runs: tuple[TrialRun, ...],
     wrong: tuple[str, ...],
     setup: Setup,
     rng: np.random.Generator,
@@ -132,7 +132,7 @@ def _draws(
     )
 
 
-def _own_program(functions: ForwardBackward, done: Run) -> Program | None:
+def _own_program(functions: ForwardBackward, done: TrialRun) -> Program | None:
     """The program of the target's own backward; None where it cannot be followed."""
     if functions.source is None:
         return None

@@ -14,6 +14,7 @@ from handgrad.checking import sample_inputs
 from handgrad.checking.attempts import attempt
 from handgrad.checking.causes import causes
 from handgrad.checking.diagnosis import explained_exception
+from handgrad.checking.functions import selected
 from handgrad.checking.kinks import beside, noises
 from handgrad.checking.localisation import parts
 from handgrad.checking.precision import bounds, perturbed, precision_faults
@@ -25,11 +26,10 @@ from handgrad.checking.stability import (
     repeated,
     require_repeatable,
 )
-from handgrad.checking.subject import Subject
-from handgrad.checking.targets import is_op, selected
+from handgrad.checking.subject import CheckedTarget
 from handgrad.checking.trial import (
-    Run,
     TrialFault,
+    TrialRun,
     changes_nothing,
     close,
     directional_row,
@@ -56,7 +56,7 @@ BESIDE: Final = "gradients beside the point"
 class Checker:
     """One check: gathers rows and faults while it goes from the usual inputs to the unusual."""
 
-    def __init__(self, subject: Subject, seed: int, rng: np.random.Generator) -> None:
+    def __init__(self, subject: CheckedTarget, seed: int, rng: np.random.Generator) -> None:
         self.subject = subject
         self.seed = seed
         self.rng = rng
@@ -114,7 +114,7 @@ class Checker:
         for name, layer, given, options in parts(self.subject.target, inputs, setup.options):
             if any(other.startswith(name + ".") for other in culprits):
                 continue
-            checker = Checker(Subject(layer), self.seed, self.rng)
+            checker = Checker(CheckedTarget(layer), self.seed, self.rng)
             arrays = {str(i): array for i, array in enumerate(given)}
             inner_setup = Setup("usual", "", arrays, options, smooth=True)
             faults = checker.report([inner_setup]).faults
@@ -164,8 +164,8 @@ class Checker:
                 self.trials.append(TrialRow("float32", "wrong" if found.faults else "right", ""))
 
     def without_constants(
-        self, functions: ForwardBackward, done: Run
-    ) -> tuple[ForwardBackward, Run]:
+        self, functions: ForwardBackward, done: TrialRun
+    ) -> tuple[ForwardBackward, TrialRun]:
         """The functions without gradients that are None because their inputs are constants.
 
         That is what None means in PyTorch, for a single number, and where forward does not change
@@ -197,7 +197,7 @@ class Checker:
         self.trials += findings.trials
 
     def judged(
-        self, functions: ForwardBackward, done: Run, names: Sequence[str]
+        self, functions: ForwardBackward, done: TrialRun, names: Sequence[str]
     ) -> list[GradientRow]:
         """One row per gradient.
 
@@ -212,7 +212,7 @@ class Checker:
             ]
         return [self.beside_the_point(functions, done, row) for row in rows]
 
-    def counted_rounding(self, functions: ForwardBackward, done: Run) -> dict[str, Any]:
+    def counted_rounding(self, functions: ForwardBackward, done: TrialRun) -> dict[str, Any]:
         """The bound of the rounding in each gradient, where it can be had."""
         try:
             counted, _ = bounds(functions, done.arrays, done.dy, unit_of(functions) / 2.0)
@@ -225,7 +225,7 @@ class Checker:
         }
 
     def with_rounding(
-        self, functions: ForwardBackward, done: Run, row: GradientRow, counted: Any
+        self, functions: ForwardBackward, done: TrialRun, row: GradientRow, counted: Any
     ) -> GradientRow:
         """A row that is wrong, judged again with the rounding within backward."""
         if row.verdict != "wrong" or math.isinf(row.error):
@@ -242,7 +242,7 @@ class Checker:
         return directional_row(functions, done, row.gradient, self.rng, counted, noises)
 
     def beside_the_point(
-        self, functions: ForwardBackward, done: Run, row: GradientRow
+        self, functions: ForwardBackward, done: TrialRun, row: GradientRow
     ) -> GradientRow:
         """A row that is not right, unless those beside the point say that it is."""
         if row.verdict == "right" or math.isinf(row.error):
@@ -258,7 +258,7 @@ class Checker:
         return row
 
     def elementwise_wrong(
-        self, functions: ForwardBackward, done: Run, setup: Setup, known: set[str]
+        self, functions: ForwardBackward, done: TrialRun, setup: Setup, known: set[str]
     ) -> tuple[str, ...]:
         """Gradients that differ from the op's own although their directional derivative agreed."""
         if not self.is_compared(setup):
@@ -270,7 +270,7 @@ class Checker:
             if name not in known and self.differs(functions, done, name, right[name])
         )
 
-    def differs(self, functions: ForwardBackward, done: Run, name: str, right: Any) -> bool:
+    def differs(self, functions: ForwardBackward, done: TrialRun, name: str, right: Any) -> bool:
         """Return whether a gradient is not the op's own, beyond rounding and away from kinks."""
         found = done.gradients[name]
         if close(found, right, done.dy):
@@ -286,7 +286,7 @@ class Checker:
         return False
 
     def allowed_rounding(
-        self, functions: ForwardBackward, done: Run, name: str, right: Any
+        self, functions: ForwardBackward, done: TrialRun, name: str, right: Any
     ) -> np.ndarray:
         """The distance that each element may have from the right one.
 
@@ -319,7 +319,7 @@ class Checker:
         return self.subject.op is not None and setup.comparable and same
 
     def causes(
-        self, functions: ForwardBackward, done: Run, wrong: tuple[str, ...], setup: Setup
+        self, functions: ForwardBackward, done: TrialRun, wrong: tuple[str, ...], setup: Setup
     ) -> list[Fault]:
         compared = self.is_compared(setup)
         try:
@@ -405,7 +405,7 @@ class Checker:
         """An exception: a fault where the op itself takes these inputs, else no matter."""
         fault = found.fault
         forward_raised = fault.kind == "raises" and fault.message.startswith("forward")
-        if forward_raised and (self.subject.op is None or not is_op(self.subject.target)):
+        if forward_raised and (self.subject.op is None or not self.subject.is_ops_own):
             self.trials.append(TrialRow(setup.title, "does not apply", ""))
             return
         if fault.kind == "raises" and self.subject.op is not None and not forward_raised:
@@ -420,7 +420,7 @@ class Checker:
         self.situation_fault(fault, setup)
 
     def wrong_here(
-        self, functions: ForwardBackward, done: Run, setup: Setup, names: Sequence[str]
+        self, functions: ForwardBackward, done: TrialRun, setup: Setup, names: Sequence[str]
     ) -> list[str]:
         """Those of the named gradients that are wrong on these inputs."""
         if self.subject.op is not None and setup.comparable:

@@ -59,9 +59,9 @@ def diagnose(
 
 def sides_of(
     wrong: tuple[str, ...], draws: tuple[Draw, ...], gradients: tuple[str, ...]
-) -> list[Side]:
+) -> list[EditedBackward]:
     """The op's backward and the target's, as far as they can be followed."""
-    both = [Side(draws, wrong, gradients, repairs=repairs) for repairs in (False, True)]
+    both = [EditedBackward(draws, wrong, gradients, repairs=repairs) for repairs in (False, True)]
     return [side for side in both if side.run is not None]
 
 
@@ -146,7 +146,7 @@ def _residual(draw: Draw, name: str, predicted: Any, *, repairs: bool) -> float:
     return float(np.nanmax(np.abs(predicted - expected), initial=0.0) / size)
 
 
-class Side:
+class EditedBackward:
     """A backward with its edits: the op's own, or the target's, for which they are repairs."""
 
     def __init__(

@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.checking.line import Difference, Line, Point, Scalar, root_mean_square
+from handgrad.checking.line import Difference, LineRestriction, Point, Scalar, root_mean_square
 from handgrad.dispatch import engine
 from handgrad.dispatch.signature import taking_complex
 from handgrad.errors import ArgumentError
@@ -108,10 +108,10 @@ def directional(
     """
     if not any(np.any(array) for array in direction.values()):
         return Derivative(0.0, 0.0, UNMOVED, 0.0)
-    return _search(Line(f, point, direction), noise or 0.0)
+    return _search(LineRestriction(f, point, direction), noise or 0.0)
 
 
-def _search(line: Line, noise: float) -> Derivative:
+def _search(line: LineRestriction, noise: float) -> Derivative:
     if not math.isfinite(line.middle):
         return Derivative(math.nan, math.inf, NOT_FINITE, 0.0)
     near = line.difference(line.length * _TINY)
@@ -162,7 +162,7 @@ def _agree(one: _Estimate, other: _Estimate) -> bool:
     return abs(one.value - other.value) <= SAFETY * (one.error + other.error)
 
 
-def _close(line: Line, near: Difference, noise: float, reach: float) -> _Estimate:
+def _close(line: LineRestriction, near: Difference, noise: float, reach: float) -> _Estimate:
     """One tiny step: off by half of what the one-sided slopes differ by, curvature or kink.
 
     `reach` is how large a derivative can be along directions like this one: every element of the
@@ -173,7 +173,7 @@ def _close(line: Line, near: Difference, noise: float, reach: float) -> _Estimat
     return _Estimate(near.slope, 0.5 * abs(near.bend), rounding, near.step)
 
 
-def _wide(line: Line, step: float, tiny: Difference, noise: float) -> _Estimate:
+def _wide(line: LineRestriction, step: float, tiny: Difference, noise: float) -> _Estimate:
     """Three steps, each half of the one before, extrapolated to none."""
     large, middle, small = (line.difference(step / shrunk) for shrunk in (1, 2, 4))
     first, second, third = large.slope, middle.slope, small.slope
@@ -226,7 +226,7 @@ def elementwise(
     for count, position in enumerate(wanted):
         unit = np.zeros(x.size)
         unit[position] = 1.0
-        line = Line(f, point, {name: unit.reshape(x.shape)}, middle, size)
+        line = LineRestriction(f, point, {name: unit.reshape(x.shape)}, middle, size)
         middle = line.middle
         if count < _LISTENED:
             tiny = line.difference(size * _JITTER)
@@ -235,7 +235,7 @@ def elementwise(
     return gradient.reshape(x.shape), bound.reshape(x.shape)
 
 
-def _element(line: Line, noise: float) -> Derivative:
+def _element(line: LineRestriction, noise: float) -> Derivative:
     """Two steps, one half of the other, where they show neither a kink nor much truncation."""
     first = line.difference(line.length * _MIDDLE)
     second = line.difference(first.step / 2)
@@ -263,7 +263,7 @@ def complex_step(
     """
     if central is None:
         central = directional(lambda moved: float(np.real(f(moved))), point, direction)
-    line = Line(lambda moved: float(np.real(f(moved))), point, direction)
+    line = LineRestriction(lambda moved: float(np.real(f(moved))), point, direction)
     values = []
     for part in _COMPLEX_PARTS:
         step = line.length * _COMPLEX_STEP * part
@@ -279,7 +279,9 @@ def complex_step(
     return Derivative(value, bound, COMPLEX, line.length * _COMPLEX_STEP)
 
 
-def _imaginary(f: Callable[[dict[str, Array]], Any], line: Line, step: float) -> float | None:
+def _imaginary(
+    f: Callable[[dict[str, Array]], Any], line: LineRestriction, step: float
+) -> float | None:
     """The imaginary part of f at an imaginary step; None if f cannot be asked for it."""
     moved = dict(line.point)
     for name, array in line.direction.items():

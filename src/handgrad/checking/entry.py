@@ -15,12 +15,13 @@ from handgrad import interop
 from handgrad.checking import sample_inputs
 from handgrad.checking.attempts import noted
 from handgrad.checking.checker import Checker
+from handgrad.checking.functions import check_options, op_module
 from handgrad.checking.report import CheckReport
 from handgrad.checking.sample_inputs import Setup
-from handgrad.checking.subject import Subject
-from handgrad.checking.targets import check_options, is_op, is_op_name, op_module
+from handgrad.checking.subject import CheckedTarget
 from handgrad.checking.trial import raised
 from handgrad.errors import ArgumentError, HandgradError
+from handgrad.targets import op_of
 
 
 def check(
@@ -56,7 +57,7 @@ def check(
     the target itself is in the report, whatever it does.
     """
     meant = op_module(like)
-    op = op_module(target) if is_op(target) or is_op_name(target) else meant
+    op = op_of(target) or meant
     if meant is not None and op is not meant:
         raise ArgumentError(f"check: like is {like!r} for an op; allowed: no other than itself")
     if not isinstance(seed, int | np.integer) or seed < 0:
@@ -66,7 +67,7 @@ def check(
     rng = np.random.default_rng((int(seed), crc32(b"handgrad.check")))
     check_options(target, op, options)
     setups = _setups(target, inputs, op, options, rng)
-    subject = Subject(target, op, wrt, own_inputs=bool(inputs))
+    subject = CheckedTarget(target, op, wrt, own_inputs=bool(inputs))
     checker = Checker(subject, seed, rng)
     with noted() as dropped, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

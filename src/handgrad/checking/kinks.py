@@ -21,8 +21,8 @@ import numpy as np
 
 from handgrad.checking.line import root_mean_square
 from handgrad.checking.trial import (
-    Run,
     TrialFault,
+    TrialRun,
     contracted,
     directional_row,
     leaves,
@@ -62,7 +62,7 @@ _MOST: Final = 1e-5
 _CANCELLED: Final = 1e-12
 
 
-def beside(functions: ForwardBackward, done: Run, name: str, rng: np.random.Generator) -> Seen:
+def beside(functions: ForwardBackward, done: TrialRun, name: str, rng: np.random.Generator) -> Seen:
     """Judge a gradient by those around the point.
 
     "kink" is right at a point with a kink, and "right" at one without; "undecided" where forward
@@ -106,14 +106,14 @@ def beside(functions: ForwardBackward, done: Run, name: str, rng: np.random.Gene
     return "kink" if kinked else "right"
 
 
-def _along(done: Run, name: str, direction: np.ndarray) -> np.ndarray:
+def _along(done: TrialRun, name: str, direction: np.ndarray) -> np.ndarray:
     """The terms of <gradient, direction>."""
     return np.asarray(np.asarray(done.gradients[name], dtype=np.float64) * direction)
 
 
 def _around(
-    functions: ForwardBackward, done: Run, name: str, distance: float, rng: np.random.Generator
-) -> Iterator[Run]:
+    functions: ForwardBackward, done: TrialRun, name: str, distance: float, rng: np.random.Generator
+) -> Iterator[TrialRun]:
     """Runs at points around, in pairs on opposite sides; those that forward takes."""
     array = np.asarray(done.arrays[name], dtype=np.float64)
     finite = np.isfinite(array)
@@ -151,7 +151,7 @@ def _directions(array: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndar
 
 
 def noises(
-    functions: ForwardBackward, done: Run, name: str, direction: np.ndarray
+    functions: ForwardBackward, done: TrialRun, name: str, direction: np.ndarray
 ) -> tuple[float, float]:
     """The errors of <y, dy> and <gradient, direction> by rounding alone.
 

@@ -22,7 +22,7 @@ class Difference(NamedTuple):
     size: float
 
 
-class Line:
+class LineRestriction:
     """φ(t) = f(point + t direction).
 
     `length` is the t that moves some array of the point by about its own size, or by 1 if all are
@@ -71,14 +71,14 @@ class Line:
         """The step that moves some element by 1."""
         return 1.0 / max(float(np.max(np.abs(array))) for array in self.direction.values())
 
-    def with_random_signs(self) -> Line:
+    def with_random_signs(self) -> LineRestriction:
         """A line through the same point whose derivative is of the same size, by expectation."""
         rng = np.random.default_rng(0)
         signs = {
             name: rng.choice((-1.0, 1.0), array.shape) for name, array in self.direction.items()
         }
         turned = {name: signs[name] * array for name, array in self.direction.items()}
-        return Line(self.f, self.point, turned, self.middle, self.length)
+        return LineRestriction(self.f, self.point, turned, self.middle, self.length)
 
     def difference(self, step: float) -> Difference:
         ahead, behind = self(step), self(-step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from handgrad.checking.backward_trace import BackwardTrace, Variable
+from handgrad.checking.backward_trace import Assigned, BackwardTrace
 from handgrad.checking.forward_trace import ForwardTrace
 from handgrad.program import Node
 from handgrad.program.edits import is_floats
@@ -27,7 +27,7 @@ class NamingHeuristics:
                 ]
                 self.names[alias] = list(dict.fromkeys([*meant, *self.names.get(alias, [])]))
 
-    def of(self, variable: Variable) -> list[Node]:
+    def of(self, variable: Assigned) -> list[Node]:
         """The nodes of the name, the last first; then those on the way to it."""
         if not self.lines.is_last(variable):
             return []

@@ -11,8 +11,8 @@ import numpy as np
 from handgrad.checking.report import Fault, GradientRow
 from handgrad.checking.roundoff import Gradients, bound_of_backward, perturbed_bound
 from handgrad.checking.trial import (
-    Run,
     TrialFault,
+    TrialRun,
     leaves,
     like_nested,
     malformed,
@@ -105,7 +105,7 @@ def _in_float32(fault: Fault) -> Fault:
 def _lost_digits(
     functions: ForwardBackward,
     arrays: Mapping[str, np.ndarray],
-    done: Run,
+    done: TrialRun,
     counted: Mapping[str, Any],
 ) -> list[Fault]:
     """Errors that the target's own steps explain, but no rounding of what goes in: cancellation.

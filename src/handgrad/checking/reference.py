@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from handgrad.checking.functions import accepted, forward_backward
 from handgrad.checking.sample_inputs import Setup
-from handgrad.checking.targets import accepted, forward_backward
 from handgrad.checking.trial import backward
 from handgrad.dispatch import engine
 from handgrad.program import Program, recorded

@@ -11,8 +11,8 @@ import numpy as np
 from handgrad.checking import sample_inputs
 from handgrad.checking.report import Fault, TrialRow
 from handgrad.checking.trial import (
-    Run,
     TrialFault,
+    TrialRun,
     backward,
     close,
     forward,
@@ -34,7 +34,7 @@ class Findings(NamedTuple):
 _CALLS: Final = 5
 
 
-def require_repeatable(functions: ForwardBackward, done: Run) -> None:
+def require_repeatable(functions: ForwardBackward, done: TrialRun) -> None:
     """Raise TrialFault where forward does not give the same y for the same inputs."""
     for _ in range(_CALLS):
         y, _ = forward(functions, done.arrays)
@@ -46,7 +46,7 @@ def require_repeatable(functions: ForwardBackward, done: Run) -> None:
             raise TrialFault(Fault("", "random", "", message, 1.0, judged=False))
 
 
-def repeated(functions: ForwardBackward, done: Run, names: Sequence[str]) -> Findings:
+def repeated(functions: ForwardBackward, done: TrialRun, names: Sequence[str]) -> Findings:
     """Nothing has been written to, and a second backward gives the same bits for these names."""
     inputs = {name: np.array(array) for name, array in done.arrays.items()}
     before = {name: array.copy() for name, array in inputs.items()}
@@ -83,7 +83,9 @@ def repeated(functions: ForwardBackward, done: Run, names: Sequence[str]) -> Fin
     return Findings(faults, remarks, trials)
 
 
-def other_cotangents(functions: ForwardBackward, done: Run, rng: np.random.Generator) -> Findings:
+def other_cotangents(
+    functions: ForwardBackward, done: TrialRun, rng: np.random.Generator
+) -> Findings:
     """The same values in another layout give the same gradients."""
     faults: list[Fault] = []
     remarks: list[Fault] = []

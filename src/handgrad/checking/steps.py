@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from handgrad.checking.attempts import attempt, attempted
-from handgrad.checking.backward_trace import BackwardTrace, Variable
+from handgrad.checking.backward_trace import Assigned, BackwardTrace
 from handgrad.checking.differences import directional, elementwise
 from handgrad.checking.forward_trace import ForwardTrace
 from handgrad.checking.hypotheses import Draw, Explanation
@@ -32,7 +32,7 @@ _ELEMENTS: Final = 400
 
 
 @dataclass(frozen=True)
-class Step:
+class IntermediateGradient:
     """One intermediate gradient, with what it should be given those that it was made from.
 
     `of` is the forward's name of what it is the gradient of, "" where it has none. `found`,
@@ -76,10 +76,10 @@ class Search:
         self.ahead = {node: frozenset(run.behind(node)) for node in self.nodes}
         self.heuristics = NamingHeuristics(run, self.lines)
         #: The node that a variable is taken for the gradient of.
-        self.pinned: dict[Variable, Node] = {}
-        self.verdicts: dict[Variable, tuple[Verdict, bool]] = {}
+        self.pinned: dict[Assigned, Node] = {}
+        self.verdicts: dict[Assigned, tuple[Verdict, bool]] = {}
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[IntermediateGradient]:
         returned = {
             variable: self.run.versions[self.gradients[i]][0]
             for i, variable in enumerate(self.lines.returned)
@@ -94,7 +94,7 @@ class Search:
                 if step is not None:
                     yield step
 
-    def place(self, variable: Variable, returned: Mapping[Variable, Node]) -> None:
+    def place(self, variable: Assigned, returned: Mapping[Assigned, Node]) -> None:
         """Judge a gradient that is returned, and find what another one belongs to."""
         if variable in returned:
             node = returned[variable]
@@ -102,11 +102,11 @@ class Search:
         else:
             self.find(variable, returned)
 
-    def settle(self, variable: Variable, node: Node, verdict: Verdict, certain: bool) -> None:
+    def settle(self, variable: Assigned, node: Node, verdict: Verdict, certain: bool) -> None:
         self.pinned[variable] = node
         self.verdicts[variable] = verdict, certain
 
-    def find(self, variable: Variable, returned: Mapping[Variable, Node]) -> None:
+    def find(self, variable: Assigned, returned: Mapping[Assigned, Node]) -> None:
         """Find the node that an intermediate gradient is, or should be, the gradient of."""
         meant = self.heuristics.of(variable)
         alike = [each for each in self.nodes if self.fits(variable, each)]
@@ -131,10 +131,10 @@ class Search:
             self.settle(variable, own[0], "wrong", False)
         return None
 
-    def fits(self, variable: Variable, node: Node) -> bool:
+    def fits(self, variable: Assigned, node: Node) -> bool:
         return bool(np.shape(variable.node.value) == np.shape(node.value))
 
-    def borne_out(self, variable: Variable, node: Node, returned: Mapping[Variable, Node]) -> int:
+    def borne_out(self, variable: Assigned, node: Node, returned: Mapping[Assigned, Node]) -> int:
         """The number of lines made from this one that are right if it is this node's gradient."""
         count = 0
         named = {each for each in self.lines.variables if self.heuristics.of(each)}
@@ -150,21 +150,21 @@ class Search:
         return count
 
     def serves(
-        self, variable: Variable, node: Node | None, returned: Mapping[Variable, Node]
+        self, variable: Assigned, node: Node | None, returned: Mapping[Assigned, Node]
     ) -> bool:
         """True where no result made from this one is wrong while it is this node's gradient."""
         pinned = {**self.pinned, **({variable: node} if node is not None else {})}
         users = [each for each in self.lines.users(variable, pinned) if each in returned]
         return all(self.is_right(user, returned[user]) for user in users)
 
-    def is_part(self, variable: Variable, node: Node) -> bool:
+    def is_part(self, variable: Assigned, node: Node) -> bool:
         """True where this is a summand of the gradient of the node."""
         users = self.lines.users(variable, {**self.pinned, variable: node})
         return any(self.fits(user, node) and self.is_right(user, node) for user in users)
 
     # Numbers
 
-    def cuts(self, variable: Variable, node: Node, number: int) -> dict[Node, Any]:
+    def cuts(self, variable: Assigned, node: Node, number: int) -> dict[Node, Any]:
         """The gradients that this one is made from, by their nodes."""
         return {
             self.pinned[other]: self.lines.value(other, number)
@@ -172,11 +172,11 @@ class Search:
             if self.pinned[other] is not node
         }
 
-    def is_right(self, variable: Variable, node: Node) -> bool:
+    def is_right(self, variable: Assigned, node: Node) -> bool:
         """Return whether the variable is the node's gradient; not where that cannot be judged."""
         return attempt(partial(self.judged, variable, node), "undecided") == "right"
 
-    def judged(self, variable: Variable, node: Node, **settings: Any) -> Verdict:
+    def judged(self, variable: Assigned, node: Node, **settings: Any) -> Verdict:
         """<gradient, v> against the derivative along a random direction v at the node."""
         found, value = np.asarray(self.lines.value(variable)), np.asarray(node.value)
         if found.shape != value.shape or found.size == 0:
@@ -193,7 +193,7 @@ class Search:
         return "right" if within else "wrong"
 
     def gradient(
-        self, variable: Variable, node: Node, number: int, **settings: Any
+        self, variable: Assigned, node: Node, number: int, **settings: Any
     ) -> tuple[np.ndarray, float]:
         """The right gradient in one of the runs, and the bound of its error.
 
@@ -206,18 +206,18 @@ class Search:
         return right, float(np.max(bound[np.isfinite(right)], initial=0.0))
 
     def contraction(
-        self, variable: Variable, node: Node, number: int, settings: Mapping[str, Any]
+        self, variable: Assigned, node: Node, number: int, settings: Mapping[str, Any]
     ) -> tuple[Callable[[Mapping[str, Any]], float], float]:
         """The function that the variable should be the gradient of, and the rounding in it."""
         cuts, dy = self.cuts(variable, node, number), self.dys[number]
         total = self.run.contraction(node, cuts, dy, **settings)
         return lambda point: total({node: point[_AT]}), self.run.noise(cuts, dy)
 
-    def step(self, variable: Variable) -> Step:
+    def step(self, variable: Assigned) -> IntermediateGradient:
         verdict, certain = self.verdicts[variable]
         node = self.pinned[variable]
         reached = self.lines.reached(variable)
-        step = Step(
+        step = IntermediateGradient(
             self.label(variable),
             self.heuristics.name(node),
             variable.line,
@@ -240,19 +240,19 @@ class Search:
             paths=self.paths(variable, node, found) if certain else (),
         )
 
-    def label(self, variable: Variable) -> str:
+    def label(self, variable: Assigned) -> str:
         if variable.name.isdecimal():
             return f"d{self.gradients.get(int(variable.name), variable.name)}"
         return variable.name
 
-    def cotangent(self, variable: Variable, node: Node, number: int) -> Any:
+    def cotangent(self, variable: Assigned, node: Node, number: int) -> Any:
         """The one gradient of the node's shape that the variable is made from; else dy."""
         cuts = self.cuts(variable, node, number).values()
         alike = [each for each in cuts if np.shape(each) == np.shape(node.value)]
         return alike[0] if len(alike) == 1 else self.dys[number]
 
     def paths(
-        self, variable: Variable, node: Node, found: tuple[Any, ...]
+        self, variable: Assigned, node: Node, found: tuple[Any, ...]
     ) -> tuple[Explanation, ...]:
         """The variable as a wrong path through the forward would have made it."""
 

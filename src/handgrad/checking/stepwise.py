@@ -29,7 +29,7 @@ from handgrad.checking.forward_trace import ForwardTrace
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.local_hypotheses import of_lines
 from handgrad.checking.report import Fault
-from handgrad.checking.steps import Search, Step
+from handgrad.checking.steps import IntermediateGradient, Search
 from handgrad.program import Recorder, as_execution
 
 
@@ -41,7 +41,7 @@ def stepwise(
     gradients: Mapping[int, str],
     rng: np.random.Generator,
     options: Mapping[str, Any] = MappingProxyType({}),
-) -> list[Step]:
+) -> list[IntermediateGradient]:
     """The intermediate gradients of a backward, in the order in which it makes them.
 
     `arrays` are forward's positional arguments, `options` its settings. `dys` are cotangents of y,
@@ -63,7 +63,10 @@ def stepwise(
 
 
 def explained(
-    steps: Iterable[Step], wrong: Container[str], arrays: Mapping[str, np.ndarray], y: Any
+    steps: Iterable[IntermediateGradient],
+    wrong: Container[str],
+    arrays: Mapping[str, np.ndarray],
+    y: Any,
 ) -> list[Fault]:
     """A fault for every wrong step that has an explanation and reaches a gradient of `wrong`.
 
@@ -83,7 +86,9 @@ def explained(
     return [_reported_once(*each) for each in found.values()]
 
 
-def _explained(step: Step, arrays: Mapping[str, np.ndarray], y: Any) -> Fault | None:
+def _explained(
+    step: IntermediateGradient, arrays: Mapping[str, np.ndarray], y: Any
+) -> Fault | None:
     """The fault of one wrong step, with its line in the message; None if nothing explains it."""
     name = step.variable.removeprefix("d")
     draws = tuple(

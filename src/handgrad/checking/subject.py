@@ -8,27 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.checking.recognition import recognised
-from handgrad.checking.reference import KnownOp, by_kind
-from handgrad.checking.report import Fault
-from handgrad.checking.sample_inputs import Setup
-from handgrad.checking.targets import (
+from handgrad.checking.functions import (
     computes_as,
     forward_backward,
     in_float64,
-    is_op,
-    is_op_name,
     op_module,
     selected,
     takes,
     wanted,
 )
-from handgrad.checking.trial import Run, guarded, leaves, like_nested, same_outputs
+from handgrad.checking.recognition import recognised
+from handgrad.checking.reference import KnownOp, by_kind
+from handgrad.checking.report import Fault
+from handgrad.checking.sample_inputs import Setup
+from handgrad.checking.trial import TrialRun, guarded, leaves, like_nested, same_outputs
 from handgrad.errors import ArgumentError
 from handgrad.forward_backward import ForwardBackward
+from handgrad.targets import op_of
 
 
-class Subject:
+class CheckedTarget:
     """A target, the op that it is compared with where one is known, and the form of its inputs."""
 
     def __init__(
@@ -51,7 +50,7 @@ class Subject:
     @property
     def is_ops_own(self) -> bool:
         """Return whether nothing is written by the user."""
-        return is_op(self.target) or is_op_name(self.target)
+        return op_of(self.target) is not None
 
     def meet(self, usual: Setup) -> ModuleType | None:
         """Take in the usual inputs; returns the op that the target turns out to be by them.
@@ -71,7 +70,7 @@ class Subject:
         functions = forward_backward(
             self.target,
             list(positional.values()),
-            like=self.op.module if self.op and not is_op(self.target) else None,
+            like=self.op.module if self.op and not self.is_ops_own else None,
             wrt=self.wrt,
             options={**setup.options, **keyword},
         )
@@ -93,9 +92,11 @@ class Subject:
         arrays = {**arrays, **brought}
         return in_float64(computes_as(guarded(functions, arrays), arrays)), arrays
 
-    def different_forward(self, functions: ForwardBackward, done: Run, setup: Setup) -> list[Fault]:
+    def different_forward(
+        self, functions: ForwardBackward, done: TrialRun, setup: Setup
+    ) -> list[Fault]:
         """The fault of a forward that gives something else than the op it is meant to be."""
-        if self.op is None or is_op(self.target) or callable(self.target):
+        if self.op is None or self.is_ops_own or callable(self.target):
             return []
         y = self.op.forward(setup)[0]
         if same_outputs(done.y, y, rtol=1e-9, atol=1e-12):
@@ -111,7 +112,7 @@ class Subject:
         return [Fault("", "forward differs", "", message, 1.0, setup.situation)]
 
     def right(
-        self, functions: ForwardBackward, done: Run, setup: Setup
+        self, functions: ForwardBackward, done: TrialRun, setup: Setup
     ) -> tuple[dict[str, Any], Any]:
         """The known op's gradients by the target's names, and the program of its backward."""
         assert self.op is not None

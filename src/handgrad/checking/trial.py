@@ -40,7 +40,7 @@ class TrialFault(Exception):  # noqa: N818  (a finding, not an error)
 
 
 @dataclass(frozen=True)
-class Run:
+class TrialRun:
     """Forward and backward at one point, with what came back, by name of the input."""
 
     arrays: Arrays
@@ -81,7 +81,7 @@ def run(
     rng: np.random.Generator,
     *,
     dy: Any = None,
-) -> Run:
+) -> TrialRun:
     """Forward, a random cotangent unless `dy` is given, backward.
 
     Raises TrialFault where one of them raises or returns something of the wrong form.
@@ -89,7 +89,7 @@ def run(
     y, cache = forward(functions, arrays)
     dy = random_like(y, rng) if dy is None else dy
     kept = like_nested(dy, np.array)  # should backward write into it
-    return Run(arrays, y, cache, kept, backward(functions, dy, cache))
+    return TrialRun(arrays, y, cache, kept, backward(functions, dy, cache))
 
 
 def random_like(y: Any, rng: np.random.Generator) -> Any:
@@ -247,7 +247,7 @@ def _form(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def not_finite(done: Run) -> list[Fault]:
+def not_finite(done: TrialRun) -> list[Fault]:
     """A forward that gives NaN or infinity on finite inputs: its gradient means nothing."""
     finite_inputs = all(np.isfinite(array).all() for array in done.arrays.values())
     for y in leaves(done.y):
@@ -258,7 +258,7 @@ def not_finite(done: Run) -> list[Fault]:
     return []
 
 
-def other_types(done: Run) -> list[Fault]:
+def other_types(done: TrialRun) -> list[Fault]:
     """Gradients of floats that are not of the input's type, which NumPy would convert."""
     remarks = []
     for name, found in done.gradients.items():
@@ -272,7 +272,7 @@ def other_types(done: Run) -> list[Fault]:
 
 
 def changes_nothing(
-    functions: ForwardBackward, done: Run, name: str, rng: np.random.Generator
+    functions: ForwardBackward, done: TrialRun, name: str, rng: np.random.Generator
 ) -> bool:
     """Return whether the derivative along a random direction of an input is 0."""
     array = np.asarray(done.arrays[name], dtype=np.float64)
@@ -282,7 +282,7 @@ def changes_nothing(
     return bool(abs(found.value) <= found.bound and found.bound <= 1e-6 * max(magnitude(done), 1.0))
 
 
-def malformed(functions: ForwardBackward, done: Run) -> list[Fault]:
+def malformed(functions: ForwardBackward, done: TrialRun) -> list[Fault]:
     """Gradients that cannot be compared: no numbers, or NaN. Shapes are judged later."""
     faults = []
     finite = all(np.isfinite(each).all() for each in leaves(done.y))
@@ -307,7 +307,9 @@ def malformed(functions: ForwardBackward, done: Run) -> list[Fault]:
     return faults
 
 
-def contraction(functions: ForwardBackward, done: Run) -> Callable[[Mapping[str, np.ndarray]], Any]:
+def contraction(
+    functions: ForwardBackward, done: TrialRun
+) -> Callable[[Mapping[str, np.ndarray]], Any]:
     """The number <y, dy> as a function of the inputs: what the gradients are gradients of."""
 
     def value(point: Mapping[str, np.ndarray]) -> Any:
@@ -324,7 +326,7 @@ def contraction(functions: ForwardBackward, done: Run) -> Callable[[Mapping[str,
     return value
 
 
-def contracted(done: Run) -> float:
+def contracted(done: TrialRun) -> float:
     """<y, dy>."""
     return float(_product(done.y, done.dy))
 
@@ -333,14 +335,14 @@ def _product(y: Any, dy: Any) -> Any:
     return sum(np.sum(a * b) for a, b in zip(leaves(y), leaves(dy), strict=True))
 
 
-def magnitude(done: Run) -> float:
+def magnitude(done: TrialRun) -> float:
     """The size of the contraction's terms: the root of the sum of their squares."""
     pairs = zip(leaves(done.y), leaves(done.dy), strict=True)
     total = sum(float(np.sqrt(np.sum((y * dy) ** 2, dtype=np.float64))) for y, dy in pairs)
     return total if np.isfinite(total) else 0.0
 
 
-def noise(functions: ForwardBackward, done: Run) -> float:
+def noise(functions: ForwardBackward, done: TrialRun) -> float:
     """The error of the contraction by rounding in y alone, as its terms are large and cancel."""
     return 4.0 * unit_of(functions) * magnitude(done)
 
@@ -352,11 +354,12 @@ def unit_of(functions: ForwardBackward) -> float:
 
 def directional_row(
     functions: ForwardBackward,
-    done: Run,
+    done: TrialRun,
     name: str,
     rng: np.random.Generator,
     counted: tuple[np.ndarray, np.ndarray] | None = None,
-    listen: Callable[[ForwardBackward, Run, str, np.ndarray], tuple[float, float]] | None = None,
+    listen: Callable[[ForwardBackward, TrialRun, str, np.ndarray], tuple[float, float]]
+    | None = None,
 ) -> GradientRow:
     """<gradient, v> against the derivative along a random direction v of this input alone.
 
@@ -395,7 +398,7 @@ def directional_row(
 
 
 def numeric_gradient(
-    functions: ForwardBackward, done: Run, name: str, limit: int, rng: np.random.Generator
+    functions: ForwardBackward, done: TrialRun, name: str, limit: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, float]:
     """The gradient by central differences, and its error bound.
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking.attempts import Inapplicable
-from handgrad.checking.diagnosis import Side, best_fault, sides_of
+from handgrad.checking.diagnosis import EditedBackward, best_fault, sides_of
 from handgrad.checking.hypotheses import Draw, Explanation, whole_factor
 from handgrad.checking.report import Fault
 
@@ -43,14 +43,14 @@ def two_causes(
     return [_explained(each, sides, draws) if each.kind == "unknown" else each for each in faults]
 
 
-def _explained(fault: Fault, sides: list[Side], draws: tuple[Draw, ...]) -> Fault:
+def _explained(fault: Fault, sides: list[EditedBackward], draws: tuple[Draw, ...]) -> Fault:
     name = fault.gradient
     sources = (_pairs(side, name, draws[0]) for side in sides)
     found = best_fault(name, sources, draws, fault.situation)
     return fault if found.kind in ("unknown", "wrong shape") else found
 
 
-def _pairs(side: Side, name: str, draw: Draw) -> Iterator[Explanation]:
+def _pairs(side: EditedBackward, name: str, draw: Draw) -> Iterator[Explanation]:
     """An edit with a factor of the whole, and two edits."""
     assert side.run is not None
     if side.position(name) >= len(side.run.program.results):
@@ -83,14 +83,14 @@ def _predicted(single: Explanation, draw: Draw) -> np.ndarray | None:
     return None if value.dtype == object else value
 
 
-def _are_apart(side: Side, i: int, j: int) -> bool:
+def _are_apart(side: EditedBackward, i: int, j: int) -> bool:
     """Return whether two edits can be made together: of different operations, and no exchange."""
     one, other = side.edits[i], side.edits[j]
     return not (one.swapped or other.swapped or one.changes.keys() & other.changes.keys())
 
 
 def _with_factor(
-    single: Explanation, value: np.ndarray, side: Side, name: str, draw: Draw
+    single: Explanation, value: np.ndarray, side: EditedBackward, name: str, draw: Draw
 ) -> Iterator[Explanation]:
     """An edit, and a number by which all that it gives differs from what is looked for."""
     goal = np.asarray(draw.right[name] if side.repairs else draw.found[name])

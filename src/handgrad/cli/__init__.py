@@ -7,8 +7,8 @@ import warnings
 from typing import Any
 
 from handgrad.cli.interrupts import INTERRUPTED, Interrupts
-from handgrad.cli.streams import finish, open_streams, say, sentence_of
 from handgrad.errors import HandgradError
+from handgrad.streams import finish, open_streams, say, sentence_of
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def _run(interrupts: Interrupts) -> int:
         if interrupts.heard or isinstance(error, KeyboardInterrupt):
             say("interrupted")
             return INTERRUPTED
-        from handgrad.cli.unforeseen import FAULT, report
+        from handgrad.unforeseen import FAULT, report
 
         say(report(error))
         return FAULT

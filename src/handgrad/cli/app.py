@@ -35,8 +35,8 @@ from handgrad.cli import (
     train,
     translate,
 )
-from handgrad.cli.streams import CLOSED_PIPE, sentence_of
 from handgrad.errors import HandgradError, Interrupted
+from handgrad.streams import CLOSED_PIPE, sentence_of
 
 app = typer.Typer(
     name="handgrad",

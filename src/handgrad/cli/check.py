@@ -89,7 +89,7 @@ def command(
     named is run.
     """
     from handgrad.cli.inputs import arrays_for
-    from handgrad.resolve import resolve
+    from handgrad.targets import resolve
 
     options = dict(map(_setting, settings or ()))
     if target == "all":

@@ -85,7 +85,7 @@ def command(
     import handgrad as hg
     from handgrad.program.libraries import LIBRARIES
     from handgrad.recipes.changes import read_value
-    from handgrad.resolve import resolve
+    from handgrad.targets import resolve
 
     if to not in LIBRARIES:
         raise ArgumentError(f"derive: --to {to}; allowed: {', '.join(LIBRARIES)}")

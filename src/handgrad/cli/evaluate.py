@@ -44,9 +44,9 @@ def command(
 ) -> None:
     """Print how well a run does on its test data."""
     from handgrad import recipes, training
-    from handgrad.inference.files import load
     from handgrad.recipes.runs import has_recipe, load_model, read_recipe
     from handgrad.recipes.tasks.classification import load_data
+    from handgrad.training.loading import load
     from handgrad.training.review import figure
 
     if not has_recipe(folder):
@@ -86,8 +86,8 @@ def _to_judge(found: Any, recipe: Recipe, path: Path | None) -> Any:
 def _of_program(folder: Path, path: Path | None, target: str | None) -> str:
     """The figures of a run that a program started with `hg.Trainer`, on the data in `path`."""
     from handgrad import data as data_sets
-    from handgrad.inference.files import load
     from handgrad.inference.preprocessing import Scale
+    from handgrad.training.loading import load
 
     trained = load(folder)
     if path is None:

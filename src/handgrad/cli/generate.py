@@ -33,8 +33,8 @@ def command(
     seed: Annotated[int, typer.Option("--seed", help="Of the drawing.")] = 0,
 ) -> None:
     """Print a text and what the model writes after it."""
-    from handgrad.inference.files import load
     from handgrad.recipes.runs import check_task, read_recipe
+    from handgrad.training.loading import load
 
     recipe = read_recipe(folder)
     check_task(folder, recipe, "text", "allowed: handgrad predict or translate")

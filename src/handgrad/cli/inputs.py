@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +18,7 @@ from handgrad.data.npy import read_npz
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
 from handgrad.recipes import tasks
-from handgrad.resolve import Target
+from handgrad.targets import Target, op_of
 
 #: A batch for the model of a recipe or a run.
 _EXAMPLES: Final = 5
@@ -69,15 +68,11 @@ def arrays_for(
     if shapes:
         drawn = {name: draw(rng) for name, draw in map(_described, shapes)}
         return _ordered(drawn, parameters, options, "--shape")
-    if like is not None or _is_op(target.value):
+    if like is not None or op_of(target.value) is not None:
         return []
     if target.recipe is not None:
         return list(tasks.example(target.recipe, _EXAMPLES, rng))
     return _annotated(target, parameters, options, rng)
-
-
-def _is_op(value: Any) -> bool:
-    return isinstance(value, ModuleType) and value.__name__.startswith("handgrad.ops.")
 
 
 def _parameters(value: Any, like: str | None) -> dict[str, inspect.Parameter]:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from handgrad.cli.options import Quiet, targets
-from handgrad.cli.streams import standard_output
 from handgrad.errors import ArgumentError
+from handgrad.streams import standard_output
 
 EXAMPLES: Final = """
 handgrad notes layer_norm
@@ -76,7 +76,7 @@ def command(
     """
     from handgrad.cli.inputs import arrays_for
     from handgrad.equations.notes import FORMATS, format_of, notes
-    from handgrad.resolve import resolve
+    from handgrad.targets import resolve
 
     if format is not None and format not in FORMATS:
         raise ArgumentError(f"notes: format is {format!r}; allowed: {', '.join(FORMATS)}")

@@ -88,7 +88,7 @@ def command(
     A picture is brought into the form of those in training: what was done to it goes to standard
     error with --show, and a warning where it looks like none of them.
     """
-    from handgrad.inference.files import load
+    from handgrad.training.loading import load
 
     if as_csv and as_json:
         raise ArgumentError("predict: --csv together with --json; allowed: one of them")

@@ -34,8 +34,8 @@ def command(
 ) -> None:
     """Print what the model makes of each text, one in a line."""
     from handgrad.data.files import read_utf8
-    from handgrad.inference.files import load
     from handgrad.recipes.runs import check_task, read_recipe
+    from handgrad.training.loading import load
 
     recipe = read_recipe(folder)
     check_task(folder, recipe, "pairs", "allowed: handgrad predict or generate")

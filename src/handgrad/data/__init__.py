@@ -48,9 +48,10 @@ from handgrad.data.images import read_image
 from handgrad.data.pairs import PairBatch, PairData, Pairs
 from handgrad.data.ragged import Ragged, Sequences, batch_order
 from handgrad.data.sources import Labelled, Source
-from handgrad.data.text import Blocks, Text
+from handgrad.data.text import Blocks, TokenizedText
 from handgrad.data.text import load as load_text
-from handgrad.data.tokens import Bytes, Symbols, Tokenizer, load_tokenizer
+from handgrad.data.tokenizers import load_tokenizer
+from handgrad.data.tokens import Bytes, Symbols, TextCodec
 from handgrad.errors import ArgumentError, DataError
 from handgrad.suggestions import did_you_mean, suggesting
 
@@ -68,8 +69,8 @@ __all__ = [
     "Sequences",
     "Source",
     "Symbols",
-    "Text",
-    "Tokenizer",
+    "TextCodec",
+    "TokenizedText",
     "batch_order",
     "is_here",
     "load",

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.data.pairs import PairData, Row, assemble
-from handgrad.data.tokens import Symbols, Tokenizer
+from handgrad.data.tokens import Symbols, TextCodec
 from handgrad.errors import ArgumentError, DataError
 
 FIRST_DAY: Final = datetime.date(1900, 1, 1)
@@ -79,7 +79,7 @@ def load(
     return assemble("dates", rows, _learn)
 
 
-def _learn(train: list[Row]) -> tuple[Tokenizer, Tokenizer]:
+def _learn(train: list[Row]) -> tuple[TextCodec, TextCodec]:
     source = Symbols.learn((text for text, _ in train), marked=True)
     return source, Symbols.learn((text for _, text in train), marked=True)
 

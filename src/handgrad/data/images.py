@@ -43,7 +43,7 @@ _WORKING: Final = 10
 _LAYING: Final = 8
 
 
-class Size(NamedTuple):
+class ImageHeader(NamedTuple):
     """The header of an image: its size, and the bytes of its file."""
 
     channels: int
@@ -52,13 +52,13 @@ class Size(NamedTuple):
     file: int
 
 
-def read_size(path: StrPath) -> Size:
+def read_size(path: StrPath) -> ImageHeader:
     """The size of an image, from its header alone. Raises DataError as `read_image` does."""
     with _opened(path) as (image, _, bound):
         height, width = image.height, image.width
         if _orientation(image) >= 5:
             height, width = width, height
-        return Size(_channels(image), height, width, bound.size)
+        return ImageHeader(_channels(image), height, width, bound.size)
 
 
 def read_image(path: StrPath, *, channels: int | None = None) -> UInt8[Array, "C H W"]:
@@ -106,7 +106,7 @@ def cut(image: UInt8[Array, "C H W"], size: tuple[int, int]) -> UInt8[Array, "C 
     return np.stack([np.asarray(each) for each in channels])
 
 
-def check_together(folder: Path, sizes: Iterable[Size], channels: int) -> None:
+def check_together(folder: Path, sizes: Iterable[ImageHeader], channels: int) -> None:
     """Raise DataError where all these images need more memory than the bound of their files."""
     file = pixels = 0
     for size in sizes:

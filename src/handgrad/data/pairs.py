@@ -20,7 +20,7 @@ from handgrad.data.files import StrPath, find_file, read_lines
 from handgrad.data.ragged import Ragged, Sequences, batch_order
 from handgrad.data.sources import POOL
 from handgrad.data.subwords import Subwords
-from handgrad.data.tokens import END, PAD, START, Symbols, Tokenizer
+from handgrad.data.tokens import END, PAD, START, Symbols, TextCodec
 from handgrad.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Pairs:
     pool: int = POOL
 
     @classmethod
-    def of(cls, rows: list[Row], source: Tokenizer, target: Tokenizer) -> Pairs:
+    def of(cls, rows: list[Row], source: TextCodec, target: TextCodec) -> Pairs:
         """These pairs of texts; <s> stands before every input, </s> behind source and target."""
         start, end = np.array([START]), np.array([END])
         sources, inputs, targets = _Tokens(source), _Tokens(target), _Tokens(target)
@@ -112,7 +112,7 @@ class Pairs:
 class _Tokens:
     """Sequences of tokens as they are put together, in as few bytes as their vocabulary needs."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: TextCodec) -> None:
         self._dtype = np.min_scalar_type(tokenizer.size - 1)
         self._values = bytearray()
         self._lengths = array("q")
@@ -139,8 +139,8 @@ class PairData:
     """
 
     name: str
-    source: Tokenizer
-    target: Tokenizer
+    source: TextCodec
+    target: TextCodec
     train: Pairs
     validation: Pairs
     test: Pairs
@@ -175,7 +175,7 @@ def load(
     file = find(name, path)
     parts = divide(read_pairs(file), validation, test, seed)
 
-    def learn(train: list[Row]) -> tuple[Tokenizer, Tokenizer]:
+    def learn(train: list[Row]) -> tuple[TextCodec, TextCodec]:
         if unit == "subwords":
             shared = Subwords.learn((text for row in train for text in row), size)
             return shared, shared
@@ -249,7 +249,7 @@ def divide(
 def assemble(
     name: str,
     parts: Iterable[list[Row]],
-    learn: Callable[[list[Row]], tuple[Tokenizer, Tokenizer]],
+    learn: Callable[[list[Row]], tuple[TextCodec, TextCodec]],
     longest: int | None = None,
 ) -> PairData:
     """The data set of these three parts, with the tokenizers learned from the first.

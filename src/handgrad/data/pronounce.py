@@ -19,7 +19,7 @@ from typing import Final
 
 from handgrad.data.files import Bound, StrPath, as_path, decoded, find_file, read_bytes
 from handgrad.data.pairs import PairData, Row, assemble, divide
-from handgrad.data.tokens import Symbols, Tokenizer
+from handgrad.data.tokens import Symbols, TextCodec
 from handgrad.errors import DataError
 
 EXPECTED: Final = "the CMU pronouncing dictionary, a file with a word and its phonemes in each line"
@@ -54,7 +54,7 @@ def load(
     return assemble("pronounce", divide(rows, validation, test, seed), _learn)
 
 
-def _learn(train: list[Row]) -> tuple[Tokenizer, Tokenizer]:
+def _learn(train: list[Row]) -> tuple[TextCodec, TextCodec]:
     letters = Symbols.learn((word for word, _ in train), marked=True)
     return letters, Symbols.learn((said for _, said in train), words=True, marked=True)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.files import StrPath, as_path, decoded, read_text
-from handgrad.data.tokens import Bytes, Symbols, Tokenizer
+from handgrad.data.tokens import Bytes, Symbols, TextCodec
 from handgrad.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ UNITS: Final = ("characters", "bytes")
 
 
 @dataclass(frozen=True, repr=False)
-class Text:
+class TokenizedText:
     """A text as tokens; `characters` are those of the validation part.
 
     train and validation are unsigned integers, of as few bytes as the vocabulary needs.
@@ -31,7 +31,7 @@ class Text:
     """
 
     name: str
-    tokenizer: Tokenizer
+    tokenizer: TextCodec
     train: Int[Array, "A"]
     validation: Int[Array, "B"]
     characters: int
@@ -92,8 +92,8 @@ def load(
     *,
     unit: str = "characters",
     validation: float = 0.1,
-    tokenizer: Tokenizer | None = None,
-) -> Text:
+    tokenizer: TextCodec | None = None,
+) -> TokenizedText:
     """The text of a UTF-8 file, or without one the text that Python carries about itself.
 
     unit: "characters", of which every one in the text is a token, or "bytes" of UTF-8, unless there
@@ -120,7 +120,7 @@ def load(
     if tokenizer is not None:
         whole = "".join(decoded(content))
         train, judged = (tokenizer.encode(part) for part in (whole[:cut], whole[cut:]))
-        return Text(name, tokenizer, train, judged, characters - cut)
+        return TokenizedText(name, tokenizer, train, judged, characters - cut)
     if unit == "bytes":
         tokenizer, tokens = Bytes(), np.frombuffer(content, np.uint8)
         first = _byte_of(content, cut)
@@ -131,7 +131,7 @@ def load(
         for piece in decoded(content):
             tokens[start : start + len(piece)] = tokenizer.encode(piece)
             start += len(piece)
-    return Text(name, tokenizer, tokens[:first], tokens[first:], characters - cut)
+    return TokenizedText(name, tokenizer, tokens[:first], tokens[first:], characters - cut)
 
 
 def _byte_of(content: bytes, character: int) -> int:

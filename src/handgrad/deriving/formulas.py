@@ -11,10 +11,10 @@ from handgrad.documents.formulas.formula import (
     Big,
     Fenced,
     Formula,
+    FormulaRow,
     Fraction,
     Number,
     Root,
-    Row,
     Script,
     Sign,
     Space,
@@ -53,7 +53,7 @@ class Formulas:
             is_word = isinstance(base, Text)
             return row(Symbol("d"), Space(), base) if is_word else row(Symbol("d"), base)
         found = Glossary(known=self.named, inputs=self.named).symbol(name)
-        return Text(name.replace("_", " ")) if isinstance(found, Fraction | Row) else found
+        return Text(name.replace("_", " ")) if isinstance(found, Fraction | FormulaRow) else found
 
     def equation(self, node: Node) -> Formula:
         """A named node with what it is."""

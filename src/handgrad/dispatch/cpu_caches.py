@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from handgrad.errors import EngineError
 
 
-class Cache(NamedTuple):
+class CpuCache(NamedTuple):
     """One level: bytes, ways, and processors that share it."""
 
     bytes: int
@@ -31,7 +31,7 @@ class Cache(NamedTuple):
 
 
 #: Assumed where a system does not say; most CPUs have as much.
-DEFAULTS: Final = {"l1": Cache(32 << 10), "l2": Cache(512 << 10), "l3": Cache(4 << 20, 16)}
+DEFAULTS: Final = {"l1": CpuCache(32 << 10), "l2": CpuCache(512 << 10), "l3": CpuCache(4 << 20, 16)}
 LINE: Final = 64
 
 _LEVEL = re.compile(r"(l[123]):(\d+)([KM])(?::(\d+))?")
@@ -39,12 +39,12 @@ _SYSTEM: Final = Path("/sys/devices/system/cpu/cpu0/cache")
 _SYSCTL: Final = {"l1": b"hw.perflevel0.l1dcachesize", "l2": b"hw.perflevel0.l2cachesize"}
 
 
-def known_caches() -> Mapping[str, Cache]:
+def known_caches() -> Mapping[str, CpuCache]:
     """The three levels. Raises EngineError for a HANDGRAD_CACHE that is none."""
     return {**DEFAULTS, **_of_system(), **_asked(os.environ.get("HANDGRAD_CACHE", ""))}
 
 
-def _asked(text: str) -> dict[str, Cache]:
+def _asked(text: str) -> dict[str, CpuCache]:
     levels = {}
     for each in filter(None, text.split(",")):
         found = _LEVEL.fullmatch(each)
@@ -54,18 +54,18 @@ def _asked(text: str) -> dict[str, Cache]:
                 "with its ways if need be, as in l1:48K:12"
             )
         size = int(found[2]) << (10 if found[3] == "K" else 20)
-        levels[found[1]] = Cache(size, int(found[4] or DEFAULTS[found[1]].ways))
+        levels[found[1]] = CpuCache(size, int(found[4] or DEFAULTS[found[1]].ways))
     return levels
 
 
-def _of_system() -> dict[str, Cache]:
+def _of_system() -> dict[str, CpuCache]:
     try:
         return _of_darwin() if sys.platform == "darwin" else _of_linux(_SYSTEM)
     except (OSError, ValueError, AttributeError):
         return {}
 
 
-def _of_linux(folder: Path) -> dict[str, Cache]:
+def _of_linux(folder: Path) -> dict[str, CpuCache]:
     levels = {}
     for index in sorted(folder.glob("index*")):
         read = {
@@ -76,7 +76,7 @@ def _of_linux(folder: Path) -> dict[str, Cache]:
         if read["type"] != "Instruction" and level in DEFAULTS and read["size"].endswith("K"):
             size, ways = int(read["size"][:-1]) << 10, int(read["ways_of_associativity"])
             if size > 0 and ways > 0:
-                levels[level] = Cache(size, ways, _count(read["shared_cpu_list"]))
+                levels[level] = CpuCache(size, ways, _count(read["shared_cpu_list"]))
     return levels
 
 
@@ -86,12 +86,12 @@ def _count(cpus: str) -> int:
     return sum(int(last or first) - int(first) + 1 for first, _, last in ranges)
 
 
-def _of_darwin() -> dict[str, Cache]:
+def _of_darwin() -> dict[str, CpuCache]:
     ask = ctypes.CDLL(None).sysctlbyname
     levels = {}
     for level, name in _SYSCTL.items():
         found, size = ctypes.c_int64(0), ctypes.c_size_t(8)
         failed = ask(name, ctypes.byref(found), ctypes.byref(size), None, ctypes.c_size_t(0))
         if not failed and found.value > 0:
-            levels[level] = Cache(found.value)
+            levels[level] = CpuCache(found.value)
     return levels

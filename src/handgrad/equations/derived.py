@@ -11,7 +11,7 @@ from handgrad.equations.glossary import Glossary
 
 
 @dataclass(frozen=True)
-class Equation:
+class DerivedEquation:
     """`left` = `right`, the shape and value of both, and `right` with its numbers put in."""
 
     name: str
@@ -30,7 +30,7 @@ class Equation:
     loop: Formula | None = None
     #: The step of that loop, as in t = 2, and the equation with its number in the place of t.
     step: Formula | None = None
-    here: Equation | None = None
+    here: DerivedEquation | None = None
     #: True where the value replaces one of the same name in every round.
     updates: bool = False
 
@@ -58,8 +58,8 @@ class Meaning:
 
 @dataclass(frozen=True)
 class Derivation:
-    forward: tuple[Equation, ...]
-    backward: tuple[Equation, ...]
+    forward: tuple[DerivedEquation, ...]
+    backward: tuple[DerivedEquation, ...]
     symbols: tuple[Meaning, ...]
     #: The contents of the cache, by the names of its fields.
     kept: tuple[Meaning, ...]

@@ -12,16 +12,16 @@ from dataclasses import replace
 
 from handgrad.documents.labels import label
 from handgrad.equations import meanings
-from handgrad.equations.derived import Derivation, Equation, Meaning
+from handgrad.equations.derived import Derivation, DerivedEquation, Meaning
 from handgrad.equations.dimensions import Dimensions
-from handgrad.equations.lines import Lines
-from handgrad.equations.naming import Names, glossary_of
+from handgrad.equations.lines import EquationWriter
+from handgrad.equations.naming import StatementNames, glossary_of
 from handgrad.equations.pairing import pair, statements
 from handgrad.equations.scope import Scope, find_carried, find_loops
 from handgrad.equations.steps import find_step_axes
 from handgrad.equations.subject import Subject
 
-__all__ = ["Derivation", "Equation", "Meaning", "derive"]
+__all__ = ["Derivation", "DerivedEquation", "Meaning", "derive"]
 
 
 def derive(
@@ -50,8 +50,11 @@ def derive(
     find_carried(scope, lettered)
     find_step_axes(scope)
     values = Scope(found.run, glossary, Dimensions(), words)
-    names, lettered_names = Names(subject, found.run, own), Names(subject, found.lettered, lettered)
-    lines = Lines(found, scope, values, own, lettered, names, lettered_names)
+    names, lettered_names = (
+        StatementNames(subject, found.run, own),
+        StatementNames(subject, found.lettered, lettered),
+    )
+    lines = EquationWriter(found, scope, values, own, lettered, names, lettered_names)
     forward, backward = lines.forward(), lines.backward()
     inputs = names.gradient_inputs()
     results = [getattr(each, "value", each) for each in found.run.backward.results]

@@ -7,7 +7,7 @@ positions too, from the end where negative. Signs between arrays broadcast as in
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -36,10 +36,8 @@ from handgrad.equations.shaping import (
     positions,
 )
 from handgrad.equations.words import by_name
+from handgrad.equations.writes import Writes
 from handgrad.program import Node, ProgramError
-
-if TYPE_CHECKING:
-    from handgrad.equations.writer import Writer
 
 #: Functions of layers that only arrange values, and are written by their names.
 ARRANGED: Final = frozenset({"split_heads", "merge_heads"})
@@ -54,7 +52,7 @@ _EMPTY: Final = frozenset({"empty", "empty_like"})
 CONSTANT: Final = frozenset(_FILLED) | _EMPTY
 
 
-def written(writer: Writer, node: Node) -> Part | None:
+def written(writer: Writes, node: Node) -> Part | None:
     """A node whose axes or positions are to be said; None for any other."""
     if _only_reshapes(node):
         return _reshaped(writer, node)
@@ -62,7 +60,7 @@ def written(writer: Writer, node: Node) -> Part | None:
     return None if found is None else found(writer, node)
 
 
-def called(writer: Writer, node: Node) -> Part:
+def called(writer: Writes, node: Node) -> Part:
     """name(a, b; axis = 1), unless there is a sign for it."""
     if node.op in notations.ELEMENTWISE:
         return notations.ELEMENTWISE[node.op](writer, node, ())
@@ -85,7 +83,7 @@ def _only_reshapes(node: Node) -> bool:
     return node.op in _RESHAPING or (node.op in _SAME and isinstance(node.args[0], Node))
 
 
-def _reshaped(writer: Writer, node: Node) -> Part:
+def _reshaped(writer: Writes, node: Node) -> Part:
     """One reshape for several, and none where the shape is the old one again."""
     inner: Any = node
     while isinstance(inner, Node) and not writer.has_symbol(inner) and _only_reshapes(inner):
@@ -95,21 +93,21 @@ def _reshaped(writer: Writer, node: Node) -> Part:
     return _in_shape("reshape", writer, node, writer.write(inner))
 
 
-def _broadcast(writer: Writer, node: Node) -> Part:
+def _broadcast(writer: Writes, node: Node) -> Part:
     return _in_shape("broadcast", writer, node, writer.write(node.args[0]))
 
 
-def _in_shape(name: str, writer: Writer, node: Node, inside: Formula) -> Part:
+def _in_shape(name: str, writer: Writes, node: Node, inside: Formula) -> Part:
     below = writer.scope.dimensions.shape(node.value)
     return Part(row(Script(Operator(name), below), Fenced(inside)), UNARY)
 
 
-def _filled(writer: Writer, node: Node) -> Part:
+def _filled(writer: Writes, node: Node) -> Part:
     value = Number(_FILLED[node.op])
     return Part(Script(value, writer.scope.dimensions.shape(node.value)), ATOM)
 
 
-def _swapped(writer: Writer, node: Node) -> Part:
+def _swapped(writer: Writes, node: Node) -> Part:
     value, *axes = node.args
     if is_last_two(node):
         return power(writer.part(value), Sign("⊤"))
@@ -118,7 +116,7 @@ def _swapped(writer: Writer, node: Node) -> Part:
     return _in_order(writer, value, order)
 
 
-def _permuted(writer: Writer, node: Node) -> Part:
+def _permuted(writer: Writes, node: Node) -> Part:
     value, *axes = node.args
     given = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple) else tuple(axes)
     usual = range(np.ndim(node.value))
@@ -128,12 +126,12 @@ def _permuted(writer: Writer, node: Node) -> Part:
     return _in_order(writer, value, order)
 
 
-def _in_order(writer: Writer, value: Any, order: list[int]) -> Part:
+def _in_order(writer: Writes, value: Any, order: list[int]) -> Part:
     below = Fenced(separated(tuple(Number(str(each)) for each in order)))
     return Part(row(Script(Operator("permute"), below), Fenced(writer.write(value))), UNARY)
 
 
-def _arranged(writer: Writer, node: Node) -> Part:
+def _arranged(writer: Writes, node: Node) -> Part:
     """split heads_3(x), with its settings below."""
     value, *given = node.args
     name = by_name(writer, node)
@@ -145,7 +143,7 @@ def _arranged(writer: Writer, node: Node) -> Part:
 # Positions
 
 
-def _item(writer: Writer, node: Node) -> Part:
+def _item(writer: Writes, node: Node) -> Part:
     """x_[1:, :]; where only axes are added, the shape says it."""
     value, index = node.args
     kept = tuple(each for each in positions(index) if each is not None)
@@ -155,17 +153,17 @@ def _item(writer: Writer, node: Node) -> Part:
     return _in_shape("reshape", writer, node, inside)
 
 
-def _base(writer: Writer, value: Any) -> Formula:
+def _base(writer: Writes, value: Any) -> Formula:
     """What an index can stand at: a symbol that has none, or anything in brackets."""
     formula, _ = writer.part(value)
     return formula if isinstance(formula, Symbol | Text) else Fenced(formula)
 
 
-def _index(writer: Writer, every: tuple[Any, ...]) -> Formula:
+def _index(writer: Writes, every: tuple[Any, ...]) -> Formula:
     return Fenced(separated(tuple(_position(writer, each) for each in every)), "[")
 
 
-def _position(writer: Writer, position: Any) -> Formula:
+def _position(writer: Writes, position: Any) -> Formula:
     if position is ...:
         return Sign("⋯")
     if not isinstance(position, slice):
@@ -175,7 +173,7 @@ def _position(writer: Writer, position: Any) -> Formula:
     return separated(ends, ":")
 
 
-def _element(writer: Writer, node: Node) -> Part:
+def _element(writer: Writes, node: Node) -> Part:
     whole, position = node.args
     if whole.op == "blocks":
         width = node.value.shape[-1]
@@ -184,7 +182,7 @@ def _element(writer: Writer, node: Node) -> Part:
     return Part(Script(Fenced(writer.write(whole)), Number(str(position))), ATOM)
 
 
-def _stored(writer: Writer, node: Node) -> Part:
+def _stored(writer: Writes, node: Node) -> Part:
     """The latest value first: it holds wherever an earlier one was written too."""
     rows: list[tuple[Formula, Formula]] = []
     while (node.op == "store" and not writer.has_symbol(node)) or not rows:
@@ -200,7 +198,7 @@ def _stored(writer: Writer, node: Node) -> Part:
 # Several arrays and several axes
 
 
-def _joined(writer: Writer, node: Node) -> Part:
+def _joined(writer: Writes, node: Node) -> Part:
     """[a ∣ b] along the last axis, [a; b] along the first."""
     axes = np.ndim(node.value)
     axis = (argument(node, 1, "axis") or 0) % axes
@@ -211,7 +209,7 @@ def _joined(writer: Writer, node: Node) -> Part:
     return Part(row(name, Fenced(separated(parts))), UNARY)
 
 
-def _reduced(writer: Writer, node: Node) -> Part:
+def _reduced(writer: Writes, node: Node) -> Part:
     """Σ over axes that stand below it, counted from 0; without one, over all."""
     value, *others = node.args
     settings = dict(node.kwargs)
@@ -237,7 +235,7 @@ def _is_setting(value: Any) -> bool:
     return value is ... or isinstance(value, plain)
 
 
-_NOTATIONS: Final[dict[str, Callable[[Writer, Node], Part]]] = {
+_NOTATIONS: Final[dict[str, Callable[[Writes, Node], Part]]] = {
     **dict.fromkeys(_FILLED, _filled),
     **dict.fromkeys(("sum", "max", "min", "prod", "mean"), _reduced),
     **dict.fromkeys(ARRANGED, _arranged),

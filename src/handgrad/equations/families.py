@@ -18,11 +18,11 @@ from handgrad.documents.formulas.formula import (
 from handgrad.equations.parts import BIG, SUM, UNARY, Part
 from handgrad.equations.shaping import Marks, shape
 from handgrad.equations.shaping import stacked as stacked_arrays
+from handgrad.equations.writes import Writes
 from handgrad.program import Node
 
 if TYPE_CHECKING:
     from handgrad.equations.scope import Scope
-    from handgrad.equations.writer import Writer
 
 
 def is_family(scope: Scope, items: Any) -> bool:
@@ -72,7 +72,7 @@ def _index(scope: Scope, item: Node, *, numbers: bool) -> Formula | None:
     return None
 
 
-def total(writer: Writer, node: Node, marks: Marks) -> Part:
+def total(writer: Writes, node: Node, marks: Marks) -> Part:
     """Python's own sum, over a loop or over a list that a loop made."""
     items = node.args[0]
     if not is_family(writer.scope, items):
@@ -89,7 +89,7 @@ def total(writer: Writer, node: Node, marks: Marks) -> Part:
     return Part(Big("sum", writer.write(items[0], BIG, marks), below, above), BIG)
 
 
-def stacked(writer: Writer, items: Any) -> Part | None:
+def stacked(writer: Writes, items: Any) -> Part | None:
     """(V_τ)_τ"""
     if not is_family(writer.scope, items):
         return None
@@ -97,7 +97,7 @@ def stacked(writer: Writer, items: Any) -> Part | None:
     return Part(Script(Fenced(writer.write(items[0])), index), UNARY)
 
 
-def reduced(writer: Writer, node: Node, axes: tuple[int, ...]) -> Part | None:
+def reduced(writer: Writes, node: Node, axes: tuple[int, ...]) -> Part | None:
     """A maximum along the axis on which a loop's arrays were stacked: max_τ V_τ."""
     found = _stacked_family(writer, node.args[0])
     if found is None:
@@ -108,7 +108,7 @@ def reduced(writer: Writer, node: Node, axes: tuple[int, ...]) -> Part | None:
     return Part(Big(node.op, writer.write(items[0], BIG), index_of(writer.scope, items)), BIG)
 
 
-def arg_max(writer: Writer, node: Node) -> Part | None:
+def arg_max(writer: Writes, node: Node) -> Part | None:
     found = _stacked_family(writer, node.args[0])
     if found is None:
         return None
@@ -117,7 +117,7 @@ def arg_max(writer: Writer, node: Node) -> Part | None:
     return Part(row(Operator("arg"), largest), BIG)
 
 
-def _stacked_family(writer: Writer, value: Any) -> tuple[Any, int] | None:
+def _stacked_family(writer: Writes, value: Any) -> tuple[Any, int] | None:
     inner = writer.bare(value)
     found = None if writer.has_symbol(inner) else stacked_arrays(inner)
     return found if found is not None and is_family(writer.scope, found[0]) else None

@@ -17,10 +17,10 @@ from handgrad.documents.formulas.formula import (
     Accent,
     Fenced,
     Formula,
+    FormulaRow,
     Fraction,
     Number,
     Operator,
-    Row,
     Script,
     Sign,
     Symbol,
@@ -302,11 +302,11 @@ def subscript(base: Formula, index: Formula) -> Formula:
     match base:
         case Script(inner, sub, sup):
             return Script(inner, index if sub is None else row(sub, Sign(","), index), sup)
-        case Row((*before, Symbol() | Script() as last)) if all(
+        case FormulaRow((*before, Symbol() | Script() as last)) if all(
             isinstance(each, Operator | Sign) for each in before
         ):
             return row(*before, subscript(last, index))
-        case Row() | Fraction():
+        case FormulaRow() | Fraction():
             return Script(Fenced(base), index)
     return Script(base, index)
 
@@ -315,7 +315,7 @@ def _primed(base: Formula) -> Formula:
     match base:
         case Script(inner, sub, sup):
             return Script(inner, sub, _PRIME if sup is None else row(sup, _PRIME))
-        case Row() | Fraction():
+        case FormulaRow() | Fraction():
             return Script(Fenced(base), sup=_PRIME)
     return Script(base, sup=_PRIME)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from handgrad.documents.formulas.formula import (
     Fenced,
@@ -16,17 +15,15 @@ from handgrad.documents.formulas.formula import (
 )
 from handgrad.equations.parts import ATOM, Part, subscripted
 from handgrad.equations.places import moved
-from handgrad.equations.scope import Place
+from handgrad.equations.scope import LoopPosition
 from handgrad.equations.shaping import Marks, marked, number, positions, shape
+from handgrad.equations.writes import Writes
 from handgrad.program import Node
-
-if TYPE_CHECKING:
-    from handgrad.equations.writer import Writer
 
 _WHOLE = slice(None)
 
 
-def indexed(writer: Writer, node: Node, marks: Marks) -> Part:
+def indexed(writer: Writes, node: Node, marks: Marks) -> Part:
     """x_t, or x with the index as it stands in the code."""
     value, index = node.args
     own = _marks_of_whole(writer, node, marks)
@@ -40,7 +37,7 @@ def indexed(writer: Writer, node: Node, marks: Marks) -> Part:
     return found if outer is None else Part(Script(Fenced(found.formula), outer), ATOM)
 
 
-def _marks_of_whole(writer: Writer, node: Node, marks: Marks) -> Marks | None:
+def _marks_of_whole(writer: Writes, node: Node, marks: Marks) -> Marks | None:
     """The marks of the whole array where the index only says which step is meant."""
     value, index = node.args
     given = positions(index)
@@ -72,7 +69,7 @@ def _marks_of_whole(writer: Writer, node: Node, marks: Marks) -> Marks | None:
     return tuple(found)
 
 
-def has_steps(writer: Writer, value: Any, axis: int) -> bool:
+def has_steps(writer: Writes, value: Any, axis: int) -> bool:
     """True where an axis of the value is that of the steps of a sequence."""
     bare = writer.bare(value)
     axes = writer.scope.step_axes
@@ -81,7 +78,7 @@ def has_steps(writer: Writer, value: Any, axis: int) -> bool:
     )
 
 
-def place_of(writer: Writer, value: Any) -> Formula | None:
+def place_of(writer: Writes, value: Any) -> Formula | None:
     """The step that an index says, counted from 1: that of a loop, or so many before or after."""
     if not isinstance(value, Node) or writer.place is None:
         return None
@@ -98,7 +95,7 @@ def place_of(writer: Writer, value: Any) -> Formula | None:
     return None
 
 
-def _fixed(writer: Writer, value: Any, size: int) -> Formula | None:
+def _fixed(writer: Writes, value: Any, size: int) -> Formula | None:
     """The step that a number says, counted from 1 where the code counts from 0 or from the end."""
     if type(value) is not int:
         return None
@@ -107,7 +104,7 @@ def _fixed(writer: Writer, value: Any, size: int) -> Formula | None:
     return moved(writer.scope.dimensions.size(size), value + 1)
 
 
-def position(writer: Writer, each: Any) -> Formula:
+def position(writer: Writes, each: Any) -> Formula:
     """One part of an index: a number, a name, or a slice as the code writes it."""
     if isinstance(each, slice):
         parts: list[Formula] = [Sign(":")]
@@ -123,7 +120,7 @@ def position(writer: Writer, each: Any) -> Formula:
     return writer.write(each)
 
 
-def bound(writer: Writer, value: Any) -> Formula:
+def bound(writer: Writes, value: Any) -> Formula:
     """The start or end of a slice: a size by its letters."""
     if isinstance(value, Node) and isinstance(value.value, int):
         found = writer.scope.dimensions.size(value.value)
@@ -132,7 +129,7 @@ def bound(writer: Writer, value: Any) -> Formula:
     return writer.write(value)
 
 
-def at_steps(writer: Writer, items: Any, axis: int, marks: Marks) -> Part | None:
+def at_steps(writer: Writes, items: Any, axis: int, marks: Marks) -> Part | None:
     """One step of arrays that were stacked in a loop, or None where there is no mark on it."""
     place = marks[axis] if len(marks) >= -axis else None
     if place is None:
@@ -149,16 +146,16 @@ def at_steps(writer: Writer, items: Any, axis: int, marks: Marks) -> Part | None
     if writer.has_symbol(item):
         front, rest = marked(marks[:at]), marks[at + 1 :]
     # The item stands at `position_of_it`, counted from 0, and is to be the one at `place`.
-    there = Place(steps, counted, moved(place, counted - position_of_it), front)
-    return replace(writer, place=there).part(item, rest)
+    there = LoopPosition(steps, counted, moved(place, counted - position_of_it), front)
+    return writer.at(there).part(item, rest)
 
 
-def _counted(writer: Writer, item: Node) -> int:
+def _counted(writer: Writes, item: Node) -> int:
     found = writer.scope.round_of(item)
     return -1 if found is None else found[1]
 
 
-def generic(writer: Writer, items: Any) -> tuple[Node, int] | None:
+def generic(writer: Writes, items: Any) -> tuple[Node, int] | None:
     """An item that a loop over steps has made, of the rounds where all are alike, and its place."""
     made = [
         (each, i)
@@ -172,7 +169,7 @@ def generic(writer: Writer, items: Any) -> tuple[Node, int] | None:
     return made[1] if len(made) > 1 else made[0]
 
 
-def whole(writer: Writer, items: Any) -> Part:
+def whole(writer: Writes, items: Any) -> Part:
     """All steps together, by the symbol of one without its index."""
     item, _ = generic(writer, items)  # type: ignore[misc]
     named = writer.scope.symbols.get(item)

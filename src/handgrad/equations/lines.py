@@ -21,15 +21,15 @@ from handgrad.documents.formulas.formula import (
 )
 from handgrad.equations import indexing
 from handgrad.equations.comparisons import numbered_axes
-from handgrad.equations.derived import Equation
+from handgrad.equations.derived import DerivedEquation
 from handgrad.equations.figures import figures
-from handgrad.equations.naming import Names
-from handgrad.equations.pairing import Pair, Statement, twins
+from handgrad.equations.naming import StatementNames
+from handgrad.equations.pairing import PairedRuns, Statement, twins
 from handgrad.equations.places import moved
-from handgrad.equations.scope import Place, Scope, Steps
+from handgrad.equations.scope import LoopPosition, Scope, StepLoop
 from handgrad.equations.shaping import Marks, shape, stacked
 from handgrad.equations.steps import is_by_step
-from handgrad.equations.symbols import FAMILY, INITIAL, SEVERAL, SINGLE, Symbols
+from handgrad.equations.symbols import FAMILY, INITIAL, SEVERAL, SINGLE, NodeNamer
 from handgrad.equations.uses import needed
 from handgrad.equations.writer import Writer
 from handgrad.program import Node, Round, Site, leaves
@@ -38,34 +38,34 @@ from handgrad.program.functions import is_array
 Values = tuple[tuple[Formula, Any], ...]
 
 
-class Lines:
+class EquationWriter:
     """Writes the equations of forward and then those of backward."""
 
     def __init__(
         self,
-        pair: Pair,
+        pair: PairedRuns,
         scope: Scope,
         values: Scope,
         own: Mapping[bool, list[Statement]],
         lettered: Mapping[bool, list[Statement]],
-        names: Names,
-        lettered_names: Names,
+        names: StatementNames,
+        lettered_names: StatementNames,
     ) -> None:
         self.pair, self.scope, self.values = pair, scope, values
         self.own, self.lettered = own, lettered
         self.names, self.lettered_names = names, lettered_names
-        self.symbols = Symbols(pair, scope, values, own, lettered)
+        self.symbols = NodeNamer(pair, scope, values, own, lettered)
 
-    def forward(self) -> list[Equation]:
+    def forward(self) -> list[DerivedEquation]:
         return [*self._equations(backward=False), *self._outputs()]
 
-    def backward(self) -> list[Equation]:
+    def backward(self) -> list[DerivedEquation]:
         self.symbols.name_incoming(self.names, self.lettered_names)
         found = self._equations(backward=True)
         return [*found, *self._returned({each.left for each in found})]
 
-    def _equations(self, *, backward: bool) -> list[Equation]:
-        found: list[Equation] = []
+    def _equations(self, *, backward: bool) -> list[DerivedEquation]:
+        found: list[DerivedEquation] = []
         pairs = list(twins(self.own[backward], self.lettered[backward]))
         self.symbols.prepare(pairs)
         for own, lettered, again in pairs:
@@ -76,7 +76,7 @@ class Lines:
                 found[-1] = self._reshaped(found[-1], own, lettered)
         return found
 
-    def _equation(self, own: Statement, lettered: Statement, again: bool) -> Equation | None:
+    def _equation(self, own: Statement, lettered: Statement, again: bool) -> DerivedEquation | None:
         decided = self.symbols.decided[own.key]
         if decided == INITIAL:
             return self._initial(own, lettered)
@@ -85,7 +85,7 @@ class Lines:
 
     # Results
 
-    def _outputs(self) -> Iterator[Equation]:
+    def _outputs(self) -> Iterator[DerivedEquation]:
         """The outputs of forward, where they are not names that have equations."""
         pairs = zip(self.names.outputs(), self.lettered_names.outputs(), strict=True)
         for (name, own), (_, lettered) in pairs:
@@ -94,7 +94,7 @@ class Lines:
             if name not in known or known.isdisjoint(self.symbols.written):
                 yield self._result(name, self.scope.glossary.symbol(name), own, lettered)
 
-    def _returned(self, lefts: set[Formula]) -> Iterator[Equation]:
+    def _returned(self, lefts: set[Formula]) -> Iterator[DerivedEquation]:
         """The gradients, where one is not a name that has its equation."""
         writer = Writer(self.scope)
         names = self.names.gradient_inputs()
@@ -108,13 +108,13 @@ class Lines:
             if gradient not in lefts and not (is_named and writer.write(inner) == gradient):
                 yield self._result(f"d{name}", gradient, value, twin)
 
-    def _result(self, name: str, left: Formula, own: Any, lettered: Any) -> Equation:
+    def _result(self, name: str, left: Formula, own: Any, lettered: Any) -> DerivedEquation:
         if self.symbols.name_result(name, own, lettered):
             site = lettered.site or Site(0, 0, 0, 0, name)
             single = Statement(lettered.frame, site, (), (name,), (own,), 0)
             return self._single(single, single._replace(values=(lettered,)), again=False)
         value = own.value if isinstance(own, Node) else own
-        return Equation(
+        return DerivedEquation(
             name,
             left,
             Writer(self.scope).result(lettered),
@@ -127,14 +127,14 @@ class Lines:
 
     # One equation
 
-    def _initial(self, own: Statement, lettered: Statement) -> Equation:
+    def _initial(self, own: Statement, lettered: Statement) -> DerivedEquation:
         """h_0 = what a loop is given to begin with."""
         (name,), (value,), (node,) = own.names, own.values, lettered.values
         named = self.symbols.initial(name, node)
         assert named is not None
         left = self.scope.glossary.symbol(name, named.primes, named.index)
         self.symbols.written.add(name)
-        return Equation(
+        return DerivedEquation(
             name,
             left,
             Writer(self.scope).write(node),
@@ -145,7 +145,7 @@ class Lines:
             (name, INITIAL, self._signature(node)),
         )
 
-    def _places(self, own: Statement, lettered: Statement) -> list[Place | None]:
+    def _places(self, own: Statement, lettered: Statement) -> list[LoopPosition | None]:
         """The places of an equation: step t and, in a loop over steps, that in which it ran."""
         place = self.scope.place_of(lettered)
         if place is None:
@@ -154,7 +154,7 @@ class Lines:
         steps = replace(place.steps, count=self.own_count(place.steps))
         return [place, replace(place, step=Number(str(steps.step(one) + 1)))]
 
-    def _single(self, own: Statement, lettered: Statement, again: bool) -> Equation:
+    def _single(self, own: Statement, lettered: Statement, again: bool) -> DerivedEquation:
         """name = what is computed"""
         (name,), (value,), (node,) = own.names, own.values, lettered.values
         scope = self.scope
@@ -171,7 +171,7 @@ class Lines:
         if axis is not None:
             parts = tuple(self.steps(node, value.value, axis))
         changes = bool(lettered.rounds) or axis is not None
-        found = Equation(
+        found = DerivedEquation(
             scope.symbols[node].code,
             lefts[0],
             rights[0],
@@ -198,7 +198,7 @@ class Lines:
         if source is not None:
             found = self.scope.round_of(source)
             assert found is not None
-            place = Place(*found, self.scope.counter(found[0]))
+            place = LoopPosition(*found, self.scope.counter(found[0]))
             return Writer(self.scope, place).definition(source)
         return writer.definition(node, marks)
 
@@ -212,12 +212,12 @@ class Lines:
 
     def _in_step(
         self,
-        equation: Equation,
-        places: list[Place | None],
+        equation: DerivedEquation,
+        places: list[LoopPosition | None],
         lefts: list[Formula],
         rights: list[Formula],
         parts: Values,
-    ) -> Equation:
+    ) -> DerivedEquation:
         """The equation with what it says in the step in which its line ran."""
         place = places[-1]
         if place is None:
@@ -228,7 +228,9 @@ class Lines:
             here=replace(equation, left=lefts[-1], right=rights[-1], parts=parts),
         )
 
-    def _reshaped(self, equation: Equation, own: Statement, lettered: Statement) -> Equation:
+    def _reshaped(
+        self, equation: DerivedEquation, own: Statement, lettered: Statement
+    ) -> DerivedEquation:
         """The equation with the shape that the next line gives its value."""
         value, twin = own.values[0], lettered.values[0]
         if not isinstance(twin, Node) or not is_array(twin.value) or own.rounds or equation.loop:
@@ -240,7 +242,7 @@ class Lines:
         whole = ((equation.left, value.value),) if len(equation.parts) == 1 else equation.parts
         return replace(equation, shape=self._shape(twin, value), value=value.value, parts=whole)
 
-    def _family(self, own: Statement, lettered: Statement, again: bool) -> Equation:
+    def _family(self, own: Statement, lettered: Statement, again: bool) -> DerivedEquation:
         """name_index = one element of a list that a loop made"""
         (name,), (values,), (items,) = own.names, own.values, lettered.values
         scope = self.scope
@@ -251,7 +253,7 @@ class Lines:
             (scope.glossary.symbol(name, primes, self.values.numbers[each]), each.value)
             for each in values
         )
-        return Equation(
+        return DerivedEquation(
             name,
             scope.symbol(items[0], None),
             right,
@@ -264,7 +266,7 @@ class Lines:
             self._loop(lettered),
         )
 
-    def _several(self, own: Statement, lettered: Statement, again: bool) -> Equation:
+    def _several(self, own: Statement, lettered: Statement, again: bool) -> DerivedEquation:
         """(a, b) = f(x); blocks that stand beside each other are written so."""
         scope = self.scope
         found = list(zip(own.names, own.values, lettered.values, strict=True))
@@ -289,7 +291,7 @@ class Lines:
                 lefts.append(separated(every))
                 rights.append(writer.definition(whole))
         axis = scope.step_axes.get(first) if any(marks) else None
-        equation = Equation(
+        equation = DerivedEquation(
             shown[0][0],
             lefts[0],
             rights[0],
@@ -374,7 +376,7 @@ class Lines:
             for name in each.names
         )
 
-    def own_count(self, steps: Steps) -> int:
+    def own_count(self, steps: StepLoop) -> int:
         """The number of steps of the example."""
         statements = self.own[steps.of_backward]
         rounds = (one for each in statements for one in each.rounds if one.loop == steps.site)

@@ -9,13 +9,13 @@ from typing import Any
 
 from handgrad.documents.formulas.formula import Formula, Number, Text
 from handgrad.equations.derived import Meaning
-from handgrad.equations.lines import Lines
+from handgrad.equations.lines import EquationWriter
 from handgrad.equations.writer import Writer
 from handgrad.program import Node, leaves, values_of
 from handgrad.program.functions import is_array
 
 
-def symbols(lines: Lines) -> list[Meaning]:
+def symbols(lines: EquationWriter) -> list[Meaning]:
     """Every symbol that was written, in order, and every function that needs words.
 
     A symbol that several names of the code have stands there once, with all of them.
@@ -35,7 +35,7 @@ def symbols(lines: Lines) -> list[Meaning]:
     return found
 
 
-def _symbols(lines: Lines) -> Iterator[Meaning]:
+def _symbols(lines: EquationWriter) -> Iterator[Meaning]:
     scope = lines.scope
     for name, node in list(scope.used.items()):
         yield _meaning(lines, name, node)
@@ -44,7 +44,7 @@ def _symbols(lines: Lines) -> Iterator[Meaning]:
             yield Meaning(symbol, name, words=words)
 
 
-def _meaning(lines: Lines, name: str, node: Node) -> Meaning:
+def _meaning(lines: EquationWriter, name: str, node: Node) -> Meaning:
     scope = lines.scope
     named = scope.symbols[node]
     index = scope.elements.get(node, named.index)
@@ -63,7 +63,7 @@ def _meaning(lines: Lines, name: str, node: Node) -> Meaning:
     return Meaning(symbol, name, value=_default(lines, name, value))
 
 
-def _own_value(lines: Lines, name: str, node: Node) -> Any:
+def _own_value(lines: EquationWriter, name: str, node: Node) -> Any:
     """The value that a number has in the example."""
     for program in (lines.pair.run.forward, lines.pair.run.backward):
         for each in program.assignments:
@@ -74,7 +74,7 @@ def _own_value(lines: Lines, name: str, node: Node) -> Any:
     return node.value
 
 
-def _default(lines: Lines, name: str, value: Any) -> Any:
+def _default(lines: EquationWriter, name: str, value: Any) -> Any:
     """The default of an argument in the place of its value."""
     parameter = inspect.signature(lines.names.subject.forward).parameters.get(name)
     if parameter is not None and parameter.default not in (parameter.empty, None):
@@ -82,7 +82,7 @@ def _default(lines: Lines, name: str, value: Any) -> Any:
     return value
 
 
-def _definition(lines: Lines, node: Node, value: Any) -> Formula | None:
+def _definition(lines: EquationWriter, node: Node, value: Any) -> Formula | None:
     """The definition of a number: a size by its letters, anything else as it is computed.
 
     What has the same `value` in an example of other sizes is no size.
@@ -96,7 +96,7 @@ def _definition(lines: Lines, node: Node, value: Any) -> Formula | None:
     return Writer(lines.scope).definition(node)
 
 
-def given(lines: Lines, arrays: Mapping[str, Any]) -> Iterator[tuple[Formula, Any]]:
+def given(lines: EquationWriter, arrays: Mapping[str, Any]) -> Iterator[tuple[Formula, Any]]:
     """The inputs, every step of a sequence by itself, and how many steps there are."""
     arguments = lines.pair.lettered.forward.arguments
     for name, array in arrays.items():
@@ -112,7 +112,7 @@ def given(lines: Lines, arrays: Mapping[str, Any]) -> Iterator[tuple[Formula, An
             yield size, lines.own_count(steps)
 
 
-def incoming(lines: Lines) -> Iterator[tuple[Formula, Any]]:
+def incoming(lines: EquationWriter) -> Iterator[tuple[Formula, Any]]:
     """The gradients that come in, by the names that they are taken apart into."""
     for node, value in _incoming(lines):
         axis = lines.scope.step_axes.get(node)
@@ -122,7 +122,7 @@ def incoming(lines: Lines) -> Iterator[tuple[Formula, Any]]:
             yield lines.scope.symbol(node, None), value
 
 
-def arriving(lines: Lines) -> Iterator[Formula]:
+def arriving(lines: EquationWriter) -> Iterator[Formula]:
     """The symbols of these gradients, of a sequence that of step t."""
     scope = lines.scope
     for node, _ in _incoming(lines):
@@ -133,13 +133,13 @@ def arriving(lines: Lines) -> Iterator[Formula]:
         yield scope.glossary.symbol(named.name, named.primes, index)
 
 
-def _incoming(lines: Lines) -> Iterator[tuple[Node, Any]]:
+def _incoming(lines: EquationWriter) -> Iterator[tuple[Node, Any]]:
     own, lettered = leaves(lines.values.runs.incoming), leaves(lines.scope.runs.incoming)
     for value, node in zip(own, lettered, strict=True):
         yield node, value.value
 
 
-def kept(lines: Lines) -> Iterator[Meaning]:
+def kept(lines: EquationWriter) -> Iterator[Meaning]:
     """The contents of the cache, where it says the names of its parts."""
     cache, lettered = (runs.forward.result[1] for runs in (lines.pair.run, lines.pair.lettered))
     if isinstance(cache, Mapping):

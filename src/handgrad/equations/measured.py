@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from handgrad.checking.differences import CENTRAL, KINK, NOT_FINITE, directional
-from handgrad.checking.targets import forward_backward
+from handgrad.checking.functions import forward_backward
 from handgrad.equations.subject import Subject
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from handgrad.documents.formulas.formula import Formula, Row, Script, Symbol
+from handgrad.documents.formulas.formula import Formula, FormulaRow, Script, Symbol
 from handgrad.equations.glossary import Glossary, canonical, is_word
 from handgrad.equations.pairing import Statement, is_number, statements
 from handgrad.equations.subject import Subject, parameters
@@ -25,7 +25,7 @@ def glossary_of(
     subject: Subject, runs: Runs, statements: Mapping[bool, list[Statement]], counters: set[str]
 ) -> Glossary:
     """The glossary of a pair, from what ran; `counters` count the steps of loops."""
-    names = Names(subject, runs, statements)
+    names = StatementNames(subject, runs, statements)
     outputs = [name for name, _ in names.outputs()]
     values = names.values()
     capitals = _capitals(subject)
@@ -59,7 +59,7 @@ def glossary_of(
     return replace(glossary, letters=_letters(glossary, values, names.loop_names()))
 
 
-class Names:
+class StatementNames:
     """The names that the statements of a pair give to nodes."""
 
     def __init__(
@@ -202,7 +202,7 @@ def gradients_of(subject: Subject) -> tuple[str, ...]:
     """The inputs that backward returns gradients of, as the names of what it returns say."""
     runs = NotesRecorder().runs(subject)
     own = {False: statements(runs.forward), True: statements(runs.backward)}
-    return Names(subject, runs, own).gradient_inputs()
+    return StatementNames(subject, runs, own).gradient_inputs()
 
 
 def _axes(value: Any) -> int:
@@ -256,6 +256,6 @@ def _symbols(formula: Formula) -> list[str]:
     match formula:
         case Symbol(name):
             return [name]
-        case Script(base, sub, None) if not isinstance(sub, Row):
+        case Script(base, sub, None) if not isinstance(sub, FormulaRow):
             return _symbols(base)
     return []

@@ -7,18 +7,18 @@ sentence explains it beside the symbols.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from handgrad.documents.formulas.formula import (
     Big,
     Cases,
     Fenced,
     Formula,
+    FormulaRow,
     Matrix,
     Number,
     Operator,
     Root,
-    Row,
     Script,
     Sign,
     Symbol,
@@ -46,20 +46,18 @@ from handgrad.equations.shaping import Marks, axis_of, number, positions, shape
 from handgrad.equations.shaping import argument as given
 from handgrad.equations.shaping import stacked as stacked_arrays
 from handgrad.equations.words import by_name, explain
+from handgrad.equations.writes import Writes
 from handgrad.program import Node
 
-if TYPE_CHECKING:
-    from handgrad.equations.writer import Writer
-
-Notation = Callable[["Writer", Node, Marks], Part]
+Notation = Callable[[Writes, Node, Marks], Part]
 
 
-def called(writer: Writer, node: Node, marks: Marks) -> Part:
+def called(writer: Writes, node: Node, marks: Marks) -> Part:
     """The operation by its notation, or by its name."""
     return NOTATIONS.get(node.op, named)(writer, node, marks)
 
 
-def named(writer: Writer, node: Node, marks: Marks) -> Part:
+def named(writer: Writes, node: Node, marks: Marks) -> Part:
     """The name of the function and those of its arguments that are arrays, or all of them."""
     word = by_name(writer, node)
     arrays = [each for each in node.args if shape(each)] or node.args
@@ -77,7 +75,7 @@ def of_one(name: str) -> Notation:
 def of_all(name: str) -> Notation:
     """max(a, b)"""
 
-    def written(writer: Writer, node: Node, marks: Marks) -> Part:
+    def written(writer: Writes, node: Node, marks: Marks) -> Part:
         inside = separated(tuple(writer.write(each, SUM, marks) for each in node.args))
         return Part(row(Operator(name), Fenced(inside)), UNARY)
 
@@ -91,7 +89,7 @@ def fixed(formula: Formula) -> Notation:
 def lettered(symbol: Formula) -> Notation:
     """A function with a letter of its own, explained beside the symbols: σ(x)."""
 
-    def written(writer: Writer, node: Node, marks: Marks) -> Part:
+    def written(writer: Writes, node: Node, marks: Marks) -> Part:
         explain(writer, node, symbol)
         inside = writer.write(node.args[0], CONDITION, marks)
         return Part(row(symbol, Fenced(inside)), UNARY)
@@ -102,7 +100,7 @@ def lettered(symbol: Formula) -> Notation:
 def operator(name: str) -> Notation:
     """A function by a word of the literature, explained beside the symbols."""
 
-    def written(writer: Writer, node: Node, marks: Marks) -> Part:
+    def written(writer: Writes, node: Node, marks: Marks) -> Part:
         word = Operator(name)
         explain(writer, node, word)
         return Part(row(word, Fenced(writer.write(node.args[0]))), UNARY)
@@ -110,34 +108,34 @@ def operator(name: str) -> Notation:
     return written
 
 
-def root(writer: Writer, node: Node, marks: Marks) -> Part:
+def root(writer: Writes, node: Node, marks: Marks) -> Part:
     return Part(Root(writer.write(node.args[0], CONDITION, marks)), UNARY)
 
 
-def absolute(writer: Writer, node: Node, marks: Marks) -> Part:
+def absolute(writer: Writes, node: Node, marks: Marks) -> Part:
     return Part(Fenced(writer.write(node.args[0], CONDITION, marks), "|"), ATOM)
 
 
-def square(writer: Writer, node: Node, marks: Marks) -> Part:
+def square(writer: Writes, node: Node, marks: Marks) -> Part:
     return power(writer.part(node.args[0], marks), Number("2"))
 
 
-def log_one_plus(writer: Writer, node: Node, marks: Marks) -> Part:
+def log_one_plus(writer: Writes, node: Node, marks: Marks) -> Part:
     inside = row(Number("1"), Sign("+"), writer.write(node.args[0], SUM, marks))
     return Part(row(Operator("log"), Fenced(inside)), UNARY)
 
 
-def log_of_sum(writer: Writer, node: Node, marks: Marks) -> Part:
+def log_of_sum(writer: Writes, node: Node, marks: Marks) -> Part:
     left, right = (applied("exp", writer.write(x, CONDITION, marks)) for x in node.args[:2])
     return Part(row(Operator("log"), Fenced(row(left, Sign("+"), right))), UNARY)
 
 
-def exp_minus_one(writer: Writer, node: Node, marks: Marks) -> Part:
+def exp_minus_one(writer: Writes, node: Node, marks: Marks) -> Part:
     inside = writer.write(node.args[0], CONDITION, marks)
     return Part(row(applied("exp", inside), Sign("−"), Number("1")), SUM)
 
 
-def clip(writer: Writer, node: Node, marks: Marks) -> Part:
+def clip(writer: Writes, node: Node, marks: Marks) -> Part:
     formula = writer.write(node.args[0], SUM, marks)
     limits = given(node, 1, "min", "a_min"), given(node, 2, "max", "a_max")
     for name, limit in zip(("max", "min"), limits, strict=True):
@@ -147,29 +145,29 @@ def clip(writer: Writer, node: Node, marks: Marks) -> Part:
     return Part(formula, UNARY)
 
 
-def infinite(writer: Writer, node: Node, marks: Marks) -> Part:
+def infinite(writer: Writes, node: Node, marks: Marks) -> Part:
     inside = Fenced(writer.write(node.args[0], CONDITION, marks), "|")
     return Part(row(inside, Sign("="), Symbol("infinity")), CONDITION)
 
 
-def full(writer: Writer, node: Node, marks: Marks) -> Part:
+def full(writer: Writes, node: Node, marks: Marks) -> Part:
     return writer.part(given(node, 1, "fill_value"), marks)
 
 
-def count(writer: Writer, node: Node, marks: Marks) -> Part:
+def count(writer: Writes, node: Node, marks: Marks) -> Part:
     """arange: (0, …, n − 1), or of one element its place, i − 1."""
     if marks and marks[-1] is not None:
         place = moved(marks[-1], -1)
         start = node.args[0] if len(node.args) > 1 else 0
         if number(start) != 0:
             place = row(writer.write(start, SUM), Sign("+"), place)
-        return Part(place, SUM if isinstance(place, Row) else ATOM)
+        return Part(place, SUM if isinstance(place, FormulaRow) else ATOM)
     last = indexing.bound(writer, node.args[1] if len(node.args) > 1 else node.args[0])
     every = Number("0"), Number("1"), Sign("⋯"), row(last, Sign("−"), Number("1"))
     return Part(Fenced(separated(every)), ATOM)
 
 
-def is_count(writer: Writer, node: Any) -> bool:
+def is_count(writer: Writes, node: Any) -> bool:
     """True where the value numbers an axis."""
     inner = writer.bare(node)
     if not isinstance(inner, Node) or writer.has_symbol(inner):
@@ -177,7 +175,7 @@ def is_count(writer: Writer, node: Any) -> bool:
     return inner.op == "arange" or (inner.op == "flip" and is_count(writer, inner.args[0]))
 
 
-def flipped(writer: Writer, node: Node, marks: Marks) -> Part:
+def flipped(writer: Writes, node: Node, marks: Marks) -> Part:
     """An axis the other way round: of one step that which is as far from the end."""
     if isinstance(number(given(node, 1, "axis")), int) or len(shape(node)) == 1:
         axis = axis_of(node)
@@ -189,12 +187,12 @@ def flipped(writer: Writer, node: Node, marks: Marks) -> Part:
     return named(writer, node, marks)
 
 
-def taken(writer: Writer, node: Node, marks: Marks) -> Part:
+def taken(writer: Writes, node: Node, marks: Marks) -> Part:
     """Rows of a table: W with the row's number as its index."""
     return subscripted(writer.part(node.args[0]), writer.write(node.args[1]))
 
 
-def stacked(writer: Writer, node: Node, marks: Marks) -> Part:
+def stacked(writer: Writes, node: Node, marks: Marks) -> Part:
     """The arrays of a list together: (V_τ)_τ, or (a, b); of those of a sequence one step."""
     arrays = stacked_arrays(node)
     if arrays is None:
@@ -208,7 +206,7 @@ def stacked(writer: Writer, node: Node, marks: Marks) -> Part:
     return Part(Fenced(separated(tuple(writer.write(each) for each in items))), ATOM)
 
 
-def stored(writer: Writer, node: Node, marks: Marks) -> Part:
+def stored(writer: Writes, node: Node, marks: Marks) -> Part:
     """An array that was written into: the latest value first, as it holds wherever it stands."""
     base, index, value = node.args[:3]
     if node.op == "replaced":
@@ -224,7 +222,7 @@ def stored(writer: Writer, node: Node, marks: Marks) -> Part:
     return Part(Cases(rows), CONDITION)
 
 
-def summed_indices(writer: Writer, node: Node, marks: Marks) -> Part:
+def summed_indices(writer: Writes, node: Node, marks: Marks) -> Part:
     """einsum: Σ_d q_n,i,d k_n,j,d for einsum("nid,njd->nij", q, k)."""
     subscripts, *arrays = node.args
     if not isinstance(subscripts, str) or "." in subscripts or not all(marks) or not marks:
@@ -248,7 +246,7 @@ def summed_indices(writer: Writer, node: Node, marks: Marks) -> Part:
     return Part(Big("sum", body, separated(below)), BIG) if below else Part(body, PRODUCT)
 
 
-def joined(writer: Writer, node: Node, marks: Marks) -> Part:
+def joined(writer: Writes, node: Node, marks: Marks) -> Part:
     """Blocks beside each other, [A ∣ B], or below each other, [A; B]."""
     items = node.args[0]
     axes = len(shape(node))
@@ -272,11 +270,11 @@ def _is_block_row(formula: Formula) -> bool:
 def _blocks(formula: Formula) -> tuple[Formula, ...]:
     """The blocks of a row [A ∣ B]."""
     inside = formula.body if isinstance(formula, Fenced) else formula
-    parts = inside.parts if isinstance(inside, Row) else (inside,)
+    parts = inside.parts if isinstance(inside, FormulaRow) else (inside,)
     return tuple(part for part in parts if part != Sign("∣"))
 
 
-def arg_max(writer: Writer, node: Node, marks: Marks) -> Part:
+def arg_max(writer: Writes, node: Node, marks: Marks) -> Part:
     found = families.arg_max(writer, node)
     if found is not None:
         return found
@@ -284,13 +282,13 @@ def arg_max(writer: Writer, node: Node, marks: Marks) -> Part:
     return Part(row(Operator("arg"), Big("max", inside)), BIG)
 
 
-def outer(writer: Writer, node: Node, marks: Marks) -> Part:
+def outer(writer: Writes, node: Node, marks: Marks) -> Part:
     left, right = node.args[:2]
     turned_right = power(writer.part(right), Sign("⊤")).formula
     return Part(juxtaposed([writer.write(left, PRODUCT), turned_right]), PRODUCT)
 
 
-def element(writer: Writer, node: Node, marks: Marks) -> Part:
+def element(writer: Writes, node: Node, marks: Marks) -> Part:
     """One of several results; of a tuple that a loop counts with, its part."""
     whole, place = node.args
     if whole.op == "counter":

@@ -8,7 +8,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -31,7 +30,7 @@ from handgrad.escaping import printable
 from handgrad.layers import Layer
 from handgrad.layers.base import walk
 from handgrad.ops import OPS
-from handgrad.resolve import Target, resolve
+from handgrad.targets import Target, op_of, resolve
 from handgrad.writing import reason, write_file
 
 #: The format of each suffix.
@@ -213,7 +212,7 @@ def _topic(
     """What is written about an op, a worked example, or `found`, a pair of functions."""
     if isinstance(target, str) and target in WORKED:
         return worked_topic(target, lang)
-    if isinstance(found, ModuleType) and found.__name__.startswith("handgrad.ops."):
+    if op_of(found) is not None:
         return op_topic(found.__name__.rpartition(".")[2], inputs, options, lang)
     return pair_topic(found, target if isinstance(target, str) else _name(target), inputs, options)
 

@@ -39,7 +39,7 @@ class Statement(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pair:
+class PairedRuns:
     """The runs that have the values, and those that equations are written from."""
 
     run: Runs
@@ -47,7 +47,7 @@ class Pair:
     dimensions: Dimensions
 
 
-def pair(subject: Subject, dimensions: Dimensions | None = None) -> Pair:
+def pair(subject: Subject, dimensions: Dimensions | None = None) -> PairedRuns:
     """Both runs. Sizes go by the letters of the annotations, or by `dimensions`."""
     arguments = parameters(subject.backward)
     if len(arguments) != 2:
@@ -58,7 +58,7 @@ def pair(subject: Subject, dimensions: Dimensions | None = None) -> Pair:
         )
     run = NotesRecorder().runs(subject)
     if dimensions is not None:
-        return Pair(run, run, dimensions)
+        return PairedRuns(run, run, dimensions)
     arrays = {name: np.asarray(value) for name, value in subject.arrays.items()}
     output = arguments[0].shape
     for inputs, letters in renamed_inputs(parameters(subject.forward), arrays, output):
@@ -70,8 +70,8 @@ def pair(subject: Subject, dimensions: Dimensions | None = None) -> Pair:
         y = outputs(subject.forward, other.forward.result)[0]
         if isinstance(y, Node) and is_array(y.value):
             letters = output_letters(output, tuple(y.value.shape), letters)
-        return Pair(run, other, Dimensions(setting_letters(subject.options, letters)))
-    return Pair(run, run, Dimensions())
+        return PairedRuns(run, other, Dimensions(setting_letters(subject.options, letters)))
+    return PairedRuns(run, run, Dimensions())
 
 
 def _lettered(subject: Subject, inputs: dict[str, np.ndarray]) -> Runs | None:

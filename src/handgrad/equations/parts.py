@@ -9,10 +9,10 @@ from handgrad.documents.formulas.formula import (
     Accent,
     Fenced,
     Formula,
+    FormulaRow,
     Fraction,
     Number,
     Operator,
-    Row,
     Script,
     Sign,
     Space,
@@ -53,7 +53,7 @@ def fenced(formula: Formula, strength: int) -> Formula:
 
 def is_condition(formula: Formula) -> bool:
     signs = {"=", "≠", "<", "≤", ">", "≥", "∧", "∨"}
-    return isinstance(formula, Row) and any(
+    return isinstance(formula, FormulaRow) and any(
         isinstance(part, Sign) and part.char in signs for part in formula.parts
     )
 
@@ -85,7 +85,7 @@ def power(base: Part, exponent: Formula) -> Part:
 def subscripted(base: Part, index: Formula) -> Part:
     """A base with an index; below ∂x where it is a gradient."""
     match base.formula:
-        case Fraction(Row((Symbol("partial"), *_)) as above, Row((partial, *below))):
+        case Fraction(FormulaRow((Symbol("partial"), *_)) as above, FormulaRow((partial, *below))):
             return Part(Fraction(above, row(partial, subscript(row(*below), index))), UNARY)
         case Symbol() | Script() | Text() | Accent() | Fenced():
             return Part(subscript(base.formula, index), ATOM)
@@ -118,9 +118,9 @@ def constant(value: Any) -> Part:
 
 def strength_of(formula: Formula) -> int:
     match formula:
-        case Row((Sign("−"), *_)):
+        case FormulaRow((Sign("−"), *_)):
             return SUM
-        case Row():
+        case FormulaRow():
             return PRODUCT
         case Fraction():
             return UNARY
@@ -136,11 +136,15 @@ def is_one(formula: Formula) -> bool:
 
 
 def _first(formula: Formula) -> Formula:
-    return _first(formula.parts[0]) if isinstance(formula, Row) and formula.parts else formula
+    return (
+        _first(formula.parts[0]) if isinstance(formula, FormulaRow) and formula.parts else formula
+    )
 
 
 def _last(formula: Formula) -> Formula:
-    return _last(formula.parts[-1]) if isinstance(formula, Row) and formula.parts else formula
+    return (
+        _last(formula.parts[-1]) if isinstance(formula, FormulaRow) and formula.parts else formula
+    )
 
 
 def _starts_with_number(formula: Formula) -> bool:

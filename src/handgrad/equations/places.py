@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handgrad.documents.formulas.formula import Formula, Number, Row, Sign, row
+from handgrad.documents.formulas.formula import Formula, FormulaRow, Number, Sign, row
 
 
 def moved(index: Formula, by: int) -> Formula:
@@ -20,9 +20,9 @@ def turned(index: Formula, size: Formula) -> Formula:
     """The index of the same place, counted from the end of `size` places."""
     base, offset = split(index)
     match base:
-        case Row((Number(digits), Sign("−"), inner)) if isinstance(size, Number):
+        case FormulaRow((Number(digits), Sign("−"), inner)) if isinstance(size, Number):
             return moved(inner, int(size.digits) - int(digits) + 1 - offset)
-        case Row((total, Sign("−"), inner)) if total == size:
+        case FormulaRow((total, Sign("−"), inner)) if total == size:
             return moved(inner, 1 - offset)
     last = moved(size, 1)
     if base is None:
@@ -37,6 +37,6 @@ def split(index: Formula) -> tuple[Formula | None, int]:
     match index:
         case Number(digits):
             return None, int(digits)
-        case Row((*before, Sign(("+" | "−") as sign), Number(digits))) if before:
+        case FormulaRow((*before, Sign(("+" | "−") as sign), Number(digits))) if before:
             return row(*before), int(digits) if sign == "+" else -int(digits)
     return index, 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from handgrad.documents.formulas.formula import (
     Fenced,
     Formula,
+    FormulaRow,
     Fraction,
     Number,
-    Row,
     is_tall,
     separated,
 )
@@ -64,4 +64,4 @@ def multiplied(parts: list[Item]) -> Part:
 
 
 def is_long(formula: Formula) -> bool:
-    return isinstance(formula, Row) and len(formula.parts) > 7
+    return isinstance(formula, FormulaRow) and len(formula.parts) > 7

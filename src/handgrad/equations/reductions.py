@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,13 +32,11 @@ from handgrad.equations.parts import (
 )
 from handgrad.equations.shaping import Marks, number, shape
 from handgrad.equations.shaping import argument as given
+from handgrad.equations.writes import Writes
 from handgrad.program import Node
 
-if TYPE_CHECKING:
-    from handgrad.equations.writer import Writer
 
-
-def reduced(writer: Writer, node: Node, marks: Marks) -> Part:
+def reduced(writer: Writes, node: Node, marks: Marks) -> Part:
     found = families.reduced(writer, node, _axes(node)) or _over_rows(writer, node)
     if found is not None:
         return found
@@ -91,7 +89,7 @@ def _outer_marks(node: Node, axes: tuple[int, ...], count: int, marks: Marks) ->
 # The rows of several sequences or steps, one below the other
 
 
-def _over_rows(writer: Writer, node: Node) -> Part | None:
+def _over_rows(writer: Writes, node: Node) -> Part | None:
     """Σ_t Σ_n x_n,t, where the steps t of all sequences n are rows of one matrix."""
     found = _rows(writer, node.args[0])
     if found is None or node.op != "sum" or _axes(node) != (0,):
@@ -108,7 +106,7 @@ def _over_rows(writer: Writer, node: Node) -> Part | None:
     return Part(Big("sum", within, equals(step, Number("1")), size(sizes[axis])), BIG)
 
 
-def over_rows(writer: Writer, left: Any, right: Any) -> Part | None:
+def over_rows(writer: Writes, left: Any, right: Any) -> Part | None:
     """Σ_t a_tᵀ x_t, where the steps t of all sequences are the rows of both matrices."""
     found = summed_rows(writer, left, right)
     if found is None:
@@ -124,7 +122,7 @@ def over_rows(writer: Writer, left: Any, right: Any) -> Part | None:
     return Part(Big("sum", body, equals(step, Number("1")), size), BIG)
 
 
-def summed_rows(writer: Writer, left: Any, right: Any) -> tuple[Node, Node, int] | None:
+def summed_rows(writer: Writes, left: Any, right: Any) -> tuple[Node, Node, int] | None:
     """The two arrays of three axes whose rows a product sums over, and the axis to sum over in
     writing; None for any other product."""
     if not isinstance(left, Node) or left.op not in ("matrix_transpose", "permute_dims"):
@@ -137,7 +135,7 @@ def summed_rows(writer: Writer, left: Any, right: Any) -> tuple[Node, Node, int]
     return one[0], other[0], one[1]
 
 
-def _figures(writer: Writer, first: Any, second: Any, axis: int) -> Part:
+def _figures(writer: Writes, first: Any, second: Any, axis: int) -> Part:
     """The terms of that sum with their matrices."""
     assert writer.figures is not None
     terms: list[Formula] = []
@@ -148,7 +146,7 @@ def _figures(writer: Writer, first: Any, second: Any, axis: int) -> Part:
     return Part(row(*terms), SUM)
 
 
-def _rows(writer: Writer, node: Any) -> tuple[Node, int] | None:
+def _rows(writer: Writes, node: Any) -> tuple[Node, int] | None:
     """The array of three axes whose first two are the rows of this matrix, and the axis to sum
     over: that of the steps, or the first."""
     inner = writer.bare(node)
@@ -160,7 +158,7 @@ def _rows(writer: Writer, node: Any) -> tuple[Node, int] | None:
     return inner, 1 if indexing.has_steps(writer, inner, -2) else 0
 
 
-def _index(writer: Writer, array: Node, axis: int, taken: list[str]) -> Formula:
+def _index(writer: Writes, array: Node, axis: int, taken: list[str]) -> Formula:
     """The counter of the loop over the steps, or a letter of its own."""
     loops = list(writer.scope.loops.values())
     if indexing.has_steps(writer, array, axis - 3) and loops:

@@ -33,7 +33,7 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepLoop:
     """A loop over the steps of sequences: `for t in range(count)`, or its reverse."""
 
     site: Site
@@ -48,10 +48,10 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Place:
+class LoopPosition:
     """The place of an equation: in a round of a loop, whose step is called `step`."""
 
-    steps: Steps
+    steps: StepLoop
     counted: int
     step: Formula
     #: Indices of axes in front of that of the steps.
@@ -83,7 +83,7 @@ class Scope:
     #: The number of parts of the equation in hand that are written.
     length: int = 0
     #: The loops over steps, by what they go through.
-    loops: dict[Site, Steps] = field(default_factory=dict)
+    loops: dict[Site, StepLoop] = field(default_factory=dict)
     #: Names that forward carries from step to step, and whether against time.
     states: dict[str, bool] = field(default_factory=dict)
     #: Names that loops carry over, by the loop, and the lines that make what they hand on.
@@ -112,20 +112,20 @@ class Scope:
 
     # Steps
 
-    def steps_of(self, statement: Statement) -> Steps | None:
+    def steps_of(self, statement: Statement) -> StepLoop | None:
         """The loop over steps that a statement stands in."""
         loops = (self.loops.get(each.loop) for each in statement.rounds)
         return next((each for each in loops if each is not None), None)
 
-    def place_of(self, statement: Statement) -> Place | None:
+    def place_of(self, statement: Statement) -> LoopPosition | None:
         """The round of such a loop that a statement ran in, its step by the counter's letter."""
         steps = self.steps_of(statement)
         if steps is None:
             return None
         (one,) = (each for each in statement.rounds if each.loop == steps.site)
-        return Place(steps, steps.step(one), self.counter(steps))
+        return LoopPosition(steps, steps.step(one), self.counter(steps))
 
-    def round_of(self, node: Node) -> tuple[Steps, int] | None:
+    def round_of(self, node: Node) -> tuple[StepLoop, int] | None:
         """The loop over steps that made a node, and what it counted then."""
         for each in node.rounds:
             steps = self.loops.get(each.loop)
@@ -160,7 +160,7 @@ class Scope:
             return 1
         return 0 if found[0].is_reversed else 2
 
-    def carried_shift(self, steps: Steps, name: str) -> int | None:
+    def carried_shift(self, steps: StepLoop, name: str) -> int | None:
         """The same for what a loop is handed under a name before it begins."""
         gradient_of = self.glossary.gradients.get(name)
         if gradient_of is None:
@@ -169,11 +169,11 @@ class Scope:
             return None
         return 0 if steps.is_reversed else 2
 
-    def is_handed_on(self, node: Node, steps: Steps) -> bool:
+    def is_handed_on(self, node: Node, steps: StepLoop) -> bool:
         """True where a node's line makes what a round of the loop hands on to the next."""
         return (node.site, node.op) in self.handed_on.get(steps.site, ())
 
-    def moment(self, node: Node, place: Place | None) -> Formula | None:
+    def moment(self, node: Node, place: LoopPosition | None) -> Formula | None:
         """The index of the step that a node belongs to, where an equation stands at `place`."""
         named = self.symbols.get(node)
         found = self.round_of(node)
@@ -192,7 +192,7 @@ class Scope:
                 return moved(place.step, offset)
         return self.absolute(steps, counted + shift)
 
-    def absolute(self, steps: Steps, index: int) -> Formula:
+    def absolute(self, steps: StepLoop, index: int) -> Formula:
         """The index of a step seen from outside of the loop: 0, 1, or T."""
         if index <= 1:
             return Number(str(index))
@@ -200,7 +200,9 @@ class Scope:
 
     # Symbols
 
-    def symbol(self, node: Node, place: Place | None, index: Formula | None = None) -> Formula:
+    def symbol(
+        self, node: Node, place: LoopPosition | None, index: Formula | None = None
+    ) -> Formula:
         """The symbol of a node, with an index behind that of its step."""
         named = self.symbols[node]
         moment = self.moment(node, place)
@@ -216,14 +218,14 @@ class Scope:
         named = self.symbols[node]
         self.used.setdefault(named.code, node)
 
-    def counter(self, steps: Steps) -> Formula:
+    def counter(self, steps: StepLoop) -> Formula:
         """The counter of the steps of a loop: t."""
         return self.glossary.symbol(steps.counter)
 
 
-def find_loops(runs: Runs, statements: Mapping[bool, list[Statement]]) -> dict[Site, Steps]:
+def find_loops(runs: Runs, statements: Mapping[bool, list[Statement]]) -> dict[Site, StepLoop]:
     """Every loop over a range from 0 that is in no other loop and has none inside."""
-    found: dict[Site, Steps] = {}
+    found: dict[Site, StepLoop] = {}
     nested: set[Site] = set()
     for of_backward, several in statements.items():
         rounds: dict[Site, set[int]] = {}
@@ -239,7 +241,7 @@ def find_loops(runs: Runs, statements: Mapping[bool, list[Statement]]) -> dict[S
                 continue
             start, stop = (getattr(end, "value", end) for end in ends)
             if min(start, stop) == 0 and max(start, stop) == len(numbers):
-                found[site] = Steps(site, counter, start > stop, len(numbers), of_backward)
+                found[site] = StepLoop(site, counter, start > stop, len(numbers), of_backward)
     return {site: steps for site, steps in found.items() if site not in nested}
 
 

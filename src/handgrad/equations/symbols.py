@@ -17,9 +17,9 @@ import numpy as np
 from handgrad.documents.formulas.formula import Formula, Script, Text
 from handgrad.equations import families, indexing
 from handgrad.equations.comparisons import only_selects, places
-from handgrad.equations.naming import Names, stem
-from handgrad.equations.pairing import Pair, Statement, is_number
-from handgrad.equations.scope import Named, Place, Scope, Steps
+from handgrad.equations.naming import StatementNames, stem
+from handgrad.equations.pairing import PairedRuns, Statement, is_number
+from handgrad.equations.scope import LoopPosition, Named, Scope, StepLoop
 from handgrad.equations.shaping import EMPTY, OF_SHAPES, positions, stacked
 from handgrad.equations.uses import Uses, needed
 from handgrad.equations.writer import Writer
@@ -33,12 +33,12 @@ SINGLE, FAMILY, SEVERAL, INITIAL = "single", "family", "several", "initial"
 _PATH: Final = re.compile(r"(?P<root>\w+)(\[['\"](?P<key>\w+)['\"]\]|\.(?P<field>\w+))?(\[\d+\])?$")
 
 
-class Symbols:
+class NodeNamer:
     """Names the nodes of a pair: in `scope` those that are written, in `values` the example's."""
 
     def __init__(
         self,
-        pair: Pair,
+        pair: PairedRuns,
         scope: Scope,
         values: Scope,
         own: Mapping[bool, list[Statement]],
@@ -77,7 +77,7 @@ class Symbols:
             if node in self._of_forward:
                 self._owners.setdefault(self.scope.symbol(node, None), node)
 
-    def name_incoming(self, names: Names, lettered_names: Names) -> None:
+    def name_incoming(self, names: StatementNames, lettered_names: StatementNames) -> None:
         """The gradients that come in, as those of what forward gave, at the step that it is of."""
         for scope, found in ((self.scope, lettered_names), (self.values, names)):
             outputs = dict(found.outputs())
@@ -202,7 +202,7 @@ class Symbols:
             return Named(name, name, self._gradient_primes(name), index)
         return None
 
-    def _is_taken_up(self, node: Node, steps: Steps) -> bool:
+    def _is_taken_up(self, node: Node, steps: StepLoop) -> bool:
         rounds = (self.scope.round_of(each) for each in self.scope.users[node])
         return any(each is not None and each[0] is steps for each in rounds)
 
@@ -332,7 +332,7 @@ class Symbols:
             if named is not None and is_array(node.value) and self._is_taken(node, place):
                 self._rename(statement, name, replace(named, primes=named.primes + 1))
 
-    def _is_taken(self, node: Node, place: Place) -> bool:
+    def _is_taken(self, node: Node, place: LoopPosition) -> bool:
         """True where another value of a round has a node's symbol and is read after it is set."""
         scope = self.scope
         formula, base = scope.symbol(node, place), scope.symbols[node].name

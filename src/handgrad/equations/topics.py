@@ -21,6 +21,7 @@ from handgrad.equations.worked import WORKED
 from handgrad.errors import ArgumentError
 from handgrad.ops import samples
 from handgrad.ops.samples import SampleInput
+from handgrad.targets import pair_of
 
 #: Samples of these kinds take no path of their own.
 _NO_VARIANTS: Final = ("empty", "extreme values")
@@ -199,12 +200,9 @@ def _pair(target: Any, name: str, inputs: Sequence[Any], options: Mapping[str, A
 
 def functions_of(target: Any, name: str) -> tuple[Any, Any]:
     """Forward and backward. Raises ArgumentError where there are not two functions."""
-    if isinstance(target, tuple) and len(target) == 2:
-        forward, backward = target
-    else:
-        forward, backward = (getattr(target, each, None) for each in ("forward", "backward"))
-    if callable(forward) and callable(backward):
-        return inspect.unwrap(forward), inspect.unwrap(backward)
+    pair = pair_of(target)
+    if pair is not None:
+        return inspect.unwrap(pair[0]), inspect.unwrap(pair[1])
     raise ArgumentError(
         f"notes: {name} has no functions forward and backward; allowed: an op, a worked example "
         f"({', '.join(WORKED)}), a pair (forward, backward), a module or class with both"

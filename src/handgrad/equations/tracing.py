@@ -40,7 +40,7 @@ class Float(float):
     """A number with an identity of its own."""
 
 
-class Several(tuple[Any, ...]):
+class LoopItem(tuple[Any, ...]):
     """A tuple with an identity of its own: the item of a loop that has one name."""
 
 
@@ -115,7 +115,7 @@ class NotesRecorder(Recorder):
     # Nodes
 
     def lift(self, value: Any) -> Any:
-        if isinstance(value, Several) and id(value) in self._of:
+        if isinstance(value, LoopItem) and id(value) in self._of:
             return self._of[id(value)]
         if isinstance(value, tuple):
             parts = [self.lift(each) for each in value]
@@ -173,10 +173,10 @@ class NotesRecorder(Recorder):
         if isinstance(names, tuple) and isinstance(item, tuple):
             for one, name in zip(item, names, strict=False):
                 self._count(site, one, name)
-        elif isinstance(item, Int | Several) and id(item) not in self._of:
+        elif isinstance(item, Int | LoopItem) and id(item) not in self._of:
             node = self._new("counter", None, (), {}, item, site, str(names))
             self.counters.setdefault((self._frame, self._rounds), []).append(node)
-        if isinstance(item, Several):
+        if isinstance(item, LoopItem):
             for position, part in enumerate(item):
                 whole = self._of[id(item)]
                 if id(part) not in self._of:
@@ -323,7 +323,7 @@ def _several(item: Any, names: Any) -> Any:
     if isinstance(names, tuple) and isinstance(item, tuple):
         return tuple(_several(one, name) for one, name in zip(item, names, strict=False))
     if type(item) is tuple and item and all(isinstance(each, int) for each in item):
-        return Several(map(_boxed, item))
+        return LoopItem(map(_boxed, item))
     return Int(item) if type(item) is int else item
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from handgrad.documents.formulas.formula import (
     Big,
@@ -28,13 +28,11 @@ from handgrad.equations.parts import (
 )
 from handgrad.equations.shaping import Marks, carried, marked, number
 from handgrad.equations.words import by_name, explain
+from handgrad.equations.writes import Writes
 from handgrad.program import Node
 
-if TYPE_CHECKING:
-    from handgrad.equations.writer import Writer
 
-
-def _moves(writer: Writer, offset: Any, stride: Any, dilation: Any) -> Formula:
+def _moves(writer: Writes, offset: Any, stride: Any, dilation: Any) -> Formula:
     """m d :: s for every axis of the kernel's offset."""
     if isinstance(offset, Node) and isinstance(offset.value, tuple):
         stride, dilation = (
@@ -57,11 +55,11 @@ def _moves(writer: Writer, offset: Any, stride: Any, dilation: Any) -> Formula:
     return separated(tuple(parts))
 
 
-def _offset(writer: Writer, place: Any) -> Formula:
+def _offset(writer: Writes, place: Any) -> Formula:
     return place if not isinstance(place, Node | int) else writer.write(place, UNARY)
 
 
-def window(writer: Writer, node: Node, marks: Marks) -> Part:
+def window(writer: Writes, node: Node, marks: Marks) -> Part:
     values, offset, stride, dilation = node.args[:4]
     places = _moves(writer, offset, stride, dilation)
     outer = marked(carried(node, marks))
@@ -69,14 +67,14 @@ def window(writer: Writer, node: Node, marks: Marks) -> Part:
     return subscripted(writer.part(values), index)
 
 
-def scatter(writer: Writer, node: Node, marks: Marks) -> Part:
+def scatter(writer: Writes, node: Node, marks: Marks) -> Part:
     values, offset, stride, dilation = node.args[:4]
     below = _moves(writer, offset, stride, dilation)
     word = Script(by_name(writer, node), below)
     return Part(row(word, Fenced(writer.write(values))), UNARY)
 
 
-def padded(writer: Writer, node: Node, marks: Marks) -> Part:
+def padded(writer: Writes, node: Node, marks: Marks) -> Part:
     """pad_p(x), with the value that stands around it unless that is 0."""
     values, padding, *value = node.args
     inside = writer.write(values, SUM)
@@ -86,14 +84,14 @@ def padded(writer: Writer, node: Node, marks: Marks) -> Part:
     return Part(row(word, Fenced(inside)), UNARY)
 
 
-def _once(writer: Writer, setting: Any) -> Formula:
+def _once(writer: Writes, setting: Any) -> Formula:
     """A setting that is alike for every axis, written once."""
     several = setting if isinstance(setting, tuple | list) else (setting,)
     written = tuple(dict.fromkeys(map(writer.write, several)))
     return written[0] if len(written) == 1 else Fenced(separated(written))
 
 
-def window_sum(writer: Writer, node: Node, marks: Marks) -> Part:
+def window_sum(writer: Writes, node: Node, marks: Marks) -> Part:
     """Σ over the offsets of a window."""
     values, _, stride = node.args[:3]
     index = _moves(writer, (Symbol("m"), Symbol("n")), stride, 1)
@@ -103,7 +101,7 @@ def window_sum(writer: Writer, node: Node, marks: Marks) -> Part:
     return Part(Big("sum", subscripted(Part(base, ATOM), index).formula, below), BIG)
 
 
-def activation_gradient(writer: Writer, node: Node, marks: Marks) -> Part:
+def activation_gradient(writer: Writes, node: Node, marks: Marks) -> Part:
     """∂L/∂h ⊙ f′(a)."""
     dh, a = node.args[:2]
     slope = Script(Symbol("f"), sup=Sign("′"))
@@ -112,14 +110,14 @@ def activation_gradient(writer: Writer, node: Node, marks: Marks) -> Part:
     return Part(row(writer.write(dh, PRODUCT, marks), Sign("⊙"), derivative), PRODUCT)
 
 
-def summed_to(writer: Writer, node: Node, marks: Marks) -> Part:
+def summed_to(writer: Writes, node: Node, marks: Marks) -> Part:
     """Σ over the axes along which an operand was broadcast."""
     gradient, operand = node.args[:2]
     word = Script(by_name(writer, node), writer.write(operand))
     return Part(row(word, Fenced(writer.write(gradient))), UNARY)
 
 
-def drawn(writer: Writer, node: Node, marks: Marks) -> Part:
+def drawn(writer: Writes, node: Node, marks: Marks) -> Part:
     """A random mask: with which probability."""
     numbers = [writer.write(each) for each in node.args if isinstance(number(each), float)]
     word = by_name(writer, node)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from handgrad.documents.formulas.formula import Formula, Operator, Text
+from handgrad.equations.writes import Writes
 from handgrad.program import Node
 from handgrad.program.functions import LIBRARIES
 
-if TYPE_CHECKING:
-    from handgrad.equations.writer import Writer
 
-
-def by_name(writer: Writer, node: Node) -> Formula:
+def by_name(writer: Writes, node: Node) -> Formula:
     """The function's name, explained beside the symbols."""
     plain = node.op.strip("_") or "f"
     word = Operator(plain) if plain.isascii() and plain.isalnum() else Text(plain.replace("_", " "))
@@ -23,7 +20,7 @@ def by_name(writer: Writer, node: Node) -> Formula:
     return word
 
 
-def explain(writer: Writer, node: Node, symbol: Formula) -> None:
+def explain(writer: Writes, node: Node, symbol: Formula) -> None:
     """Keep the function's own words for the list of symbols, unless a library has it."""
     function = node.function
     if not callable(function) or not inspect.isfunction(inspect.unwrap(function)):

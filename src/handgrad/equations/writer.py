@@ -18,10 +18,10 @@ from handgrad.documents.formulas.formula import (
     Cases,
     Fenced,
     Formula,
+    FormulaRow,
     Fraction,
     Number,
     Root,
-    Row,
     Sign,
     Symbol,
     Text,
@@ -50,7 +50,7 @@ from handgrad.equations.parts import (
 )
 from handgrad.equations.places import moved, split
 from handgrad.equations.products import Item, divided
-from handgrad.equations.scope import Place, Scope
+from handgrad.equations.scope import LoopPosition, Scope
 from handgrad.equations.shaping import (
     SHAPING,
     Marks,
@@ -77,7 +77,7 @@ class Writer:
     """Writes nodes. `figures`, if given, writes what has a symbol as its value."""
 
     scope: Scope
-    place: Place | None = None
+    place: LoopPosition | None = None
     figures: Callable[[Any], Formula] | None = None
     #: The node that is written out although it has a symbol.
     defined: Node | None = None
@@ -100,6 +100,10 @@ class Writer:
         """The formula, in brackets where it would fall apart within something of `around`."""
         formula, strength = self.part(value, marks)
         return formula if strength >= around else fenced(formula, strength)
+
+    def at(self, place: LoopPosition) -> Writer:
+        """The same at another place."""
+        return replace(self, place=place)
 
     def has_symbol(self, node: Any) -> bool:
         symbols = self.scope.symbols if self.exact is None else self.exact
@@ -145,7 +149,7 @@ class Writer:
     def _symbol(self, node: Node, marks: Marks) -> Part:
         if self.figures is not None and (is_array(node.value) or isinstance(node.value, float)):
             figure = self.figures(node.value)
-            return Part(figure, SUM if isinstance(figure, Row) else UNARY)
+            return Part(figure, SUM if isinstance(figure, FormulaRow) else UNARY)
         if self.exact is None:
             self.scope.use(node)
             formula = self.scope.symbol(node, self.place, marked(marks))
@@ -219,7 +223,7 @@ class Writer:
             symbol = self.scope.glossary.symbol(node.name)
             return Part(symbol, strength_of(symbol))
         place = moved(self.place.step, found[1] - self.place.counted - 1)
-        return Part(place, SUM if isinstance(place, Row) else ATOM)
+        return Part(place, SUM if isinstance(place, FormulaRow) else ATOM)
 
     def _whole_number(self, node: Node, left: Any, right: Any) -> Part:
         """A size by its letters, k mod 2, or k // 2 as the code has it."""
@@ -248,11 +252,11 @@ class Writer:
         place = indexing.place_of(self, node)
         if place is not None:
             place = moved(place, -1)
-            return Part(place, SUM if isinstance(place, Row) else ATOM)
+            return Part(place, SUM if isinstance(place, FormulaRow) else ATOM)
         if isinstance(node.value, int) and not is_array(node.value):
             size = self.scope.dimensions.size(node.value)
             if not isinstance(size, Number):
-                return Part(size, SUM if isinstance(size, Row) else UNARY)
+                return Part(size, SUM if isinstance(size, FormulaRow) else UNARY)
         parts: list[Formula] = []
         terms = [each for each in self._terms(node) if not self._is_zero(each[1])]
         if len(terms) == 1 and terms[0][0] > 0:

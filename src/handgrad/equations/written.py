@@ -13,9 +13,9 @@ from handgrad.documents.document import Link, Paragraph
 from handgrad.documents.formulas.formula import (
     Fenced,
     Formula,
+    FormulaRow,
     Lines,
     Number,
-    Row,
     Script,
     Sign,
     Symbol,
@@ -25,9 +25,9 @@ from handgrad.documents.formulas.formula import (
 )
 from handgrad.documents.formulas.numbers import matrix, number
 from handgrad.equations.dimensions import Dimensions
-from handgrad.equations.equations import Equation, Meaning
+from handgrad.equations.equations import DerivedEquation, Meaning
 
-_NOTHING = Row(())
+_NOTHING = FormulaRow(())
 
 
 class Board:
@@ -50,7 +50,7 @@ class Board:
         self._numbered: dict[Formula, str] = {}
         self._count = 0
 
-    def lines(self, equations: Iterable[Equation]) -> Iterator[Line | Paragraph]:
+    def lines(self, equations: Iterable[DerivedEquation]) -> Iterator[Line | Paragraph]:
         """The equations, and before those of a loop what it runs over."""
         before = None
         for loop, group in groupby(equations, key=lambda each: each.loop):
@@ -69,7 +69,7 @@ class Board:
             before = loop
             yield from written
 
-    def _of_steps(self, equations: Sequence[Equation]) -> Iterator[Line | Paragraph]:
+    def _of_steps(self, equations: Sequence[DerivedEquation]) -> Iterator[Line | Paragraph]:
         """What every step computes, and then each of them with its numbers."""
         for each in equations:
             yield from self._written(each, plain=True)
@@ -80,7 +80,7 @@ class Board:
                 if each.here is not None and not each.here.says_nothing:
                     yield Line(with_numbers(each.here))
 
-    def _written(self, equation: Equation, *, plain: bool) -> Iterator[Line | Paragraph]:
+    def _written(self, equation: DerivedEquation, *, plain: bool) -> Iterator[Line | Paragraph]:
         """One equation, or where it stands already; `plain` without its numbers."""
         if equation.says_nothing and (plain or equation.left in self.known):
             return
@@ -97,7 +97,7 @@ class Board:
         elif not plain:
             yield Line(formula, "", equation.shape)
 
-    def states(self, equation: Equation) -> bool:
+    def states(self, equation: DerivedEquation) -> bool:
         """True for an equation that has its number."""
         return _stated(equation) in self._numbered
 
@@ -106,15 +106,15 @@ class Board:
         return Line(formula, str(self._count), shape)
 
 
-def _stated(equation: Equation) -> Formula:
+def _stated(equation: DerivedEquation) -> Formula:
     return row(equation.left, Sign(_sign(equation)), equation.right)
 
 
-def _sign(equation: Equation) -> str:
+def _sign(equation: DerivedEquation) -> str:
     return "←" if equation.updates else "="
 
 
-def with_numbers(equation: Equation) -> Formula:
+def with_numbers(equation: DerivedEquation) -> Formula:
     """name = formula = the formula with its numbers = the matrix, a line for each."""
     right = [] if equation.says_nothing else [equation.right]
     if equation.figures is not None:

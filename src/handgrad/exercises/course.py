@@ -16,7 +16,7 @@ import numpy as np
 from handgrad.checking import CheckReport, check
 from handgrad.data.files import as_path
 from handgrad.errors import ArgumentError
-from handgrad.resolve import resolve
+from handgrad.targets import resolve
 
 #: The modules of this package that are exercises; number 1 is the first.
 NAMES: Final = (

@@ -22,7 +22,7 @@ from handgrad.data.dataset import Pixels
 from handgrad.data.images import cut, read_image
 from handgrad.errors import ArgumentError, DataError
 from handgrad.inference.likeness import Likeness
-from handgrad.inference.preprocessing import Step, are_numbers, step
+from handgrad.inference.preprocessing import Preprocessor, are_numbers, step
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -187,7 +187,7 @@ class Frame:
         return np.array([views[plainest], *views[:plainest], *views[plainest + 1 :]])
 
 
-def step_for(x: Any) -> tuple[Step, ...]:
+def step_for(x: Any) -> tuple[Preprocessor, ...]:
     """The step that makes pictures like the images x, (N, C, H, W) from 0 to 1; none for others."""
     if not (getattr(x, "ndim", 0) == 4 and x.shape[1] in (1, 3) and min(x.shape) > 0):
         return ()

@@ -18,7 +18,7 @@ from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, DataError, ShapeError
 
 
-class Step(Protocol):
+class Preprocessor(Protocol):
     """One step: x (N, ...) to what the next step, or the model, takes."""
 
     name: ClassVar[str]
@@ -66,7 +66,7 @@ class Scale:
 
 @step
 @dataclass(frozen=True)
-class Standardize:
+class Standardization:
     """(x − mean)/std over the last axis: one number each, or one for each feature.
 
     `Standardize.of(x)` takes them from training data. Raises ArgumentError for other settings,
@@ -90,7 +90,7 @@ class Standardize:
             )
 
     @classmethod
-    def of(cls, x: Array, *, every: bool = False) -> Standardize:
+    def of(cls, x: Array, *, every: bool = False) -> Standardization:
         """The statistics of x (N, ..., D): for each feature, or of `every` value together.
 
         A feature that is the same in all examples is left as it is but for its mean.
@@ -116,7 +116,7 @@ class Standardize:
 class Preprocessing:
     """Steps in their order; calling it applies all of them."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Preprocessor, ...] = ()
 
     def __call__(self, x: Array) -> Array:
         for each in self.steps:
@@ -135,7 +135,7 @@ class Preprocessing:
         return cls(tuple(_parse(each) for each in described))
 
 
-def _parse(described: Any) -> Step:
+def _parse(described: Any) -> Preprocessor:
     name = described.get("step") if isinstance(described, Mapping) else None
     kind = STEPS.get(name) if isinstance(name, str) else None
     if kind is None:
@@ -149,7 +149,7 @@ def _parse(described: Any) -> Step:
             f"{', '.join(each.name for each in fields(kind))}"
         )
     try:
-        made: Step = kind(**settings)
+        made: Preprocessor = kind(**settings)
     except ArgumentError as error:
         raise DataError(f"preprocessing: {error}") from None
     return made

@@ -15,11 +15,12 @@ from handgrad.data.dataset import Pixels
 from handgrad.data.files import as_path
 from handgrad.data.given import as_examples, as_tags, as_targets, check_finite, encoded, in_columns
 from handgrad.data.ragged import Sequences
-from handgrad.data.tokens import Tokenizer
+from handgrad.data.tokens import TextCodec
 from handgrad.errors import ArgumentError, DataError, ShapeError
 from handgrad.inference.pictures import Cut, Frame, Reading
-from handgrad.inference.preprocessing import Preprocessing, Standardize
+from handgrad.inference.preprocessing import Preprocessing, Standardization
 from handgrad.layers.base import Layer, reads_tokens
+from handgrad.lazy import public
 from handgrad.ops import sigmoid, softmax
 
 #: The kinds of outputs: scores of classes for an example or for each step, logits of yes and no,
@@ -47,9 +48,9 @@ class TrainedModel:
     classes: tuple[str, ...] | None = None
     input_shape: tuple[int, ...] | None = None
     preprocessing: Preprocessing = field(default_factory=Preprocessing)
-    tokenizers: Mapping[str, Tokenizer] = field(default_factory=dict)
+    tokenizers: Mapping[str, TextCodec] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
-    targets: Standardize | None = None
+    targets: Standardization | None = None
 
     def __post_init__(self) -> None:
         if self.task not in (None, *TASKS):
@@ -193,10 +194,8 @@ class TrainedModel:
         return made[0] if isinstance(texts, str) else made
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of it to one .safetensors file, which `hg.load` reads."""
-        from handgrad.inference.files import save_trained
-
-        save_trained(self, path)
+        """`hg.save`: write all of it to one .safetensors file, which `hg.load` reads."""
+        public("save")(self, path)
 
     @property
     def takes_any_length(self) -> bool:
@@ -231,7 +230,7 @@ class TrainedModel:
             raise ArgumentError(f"{method}: the model makes text; allowed: {instead}")
         return self.task
 
-    def _tokenizers(self, method: str, task: str, *names: str) -> list[Tokenizer]:
+    def _tokenizers(self, method: str, task: str, *names: str) -> list[TextCodec]:
         if self.task != task or any(name not in self.tokenizers for name in names):
             instead = {"text": "generate", "pairs": "translate"}.get(self.task or "", "predict")
             found = self.task or "an unknown task"

@@ -12,7 +12,7 @@ import numpy as np
 
 from handgrad.errors import ArgumentError
 from handgrad.forward_backward import ForwardBackward, Nested
-from handgrad.interop import Arguments, bare, nested, takes_float64
+from handgrad.interop.arguments import Arguments, bare, nested, takes_float64
 
 
 def from_function(

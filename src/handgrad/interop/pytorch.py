@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.forward_backward import ForwardBackward, Nested
-from handgrad.interop import Arguments, bare, leaves, nested, takes_float64
+from handgrad.interop.arguments import Arguments, bare, leaves, nested, takes_float64
 
 
 def from_function(

@@ -13,6 +13,7 @@ void bind(nb::module_& m) {
         const T correction = T(1 / (1 - std::pow(beta2, step)));
         const T decay = T(weight_decay);
         sweep<T>(
+            Check("adam"),
             [=](Vec<T>& p, Vec<T> g, Vec<T>& m, Vec<T>& v) {
                 g += decay * p;
                 m = keep_m * m + take_m * g;

@@ -14,6 +14,7 @@ void bind(nb::module_& m) {
         const T correction = T(1 / (1 - std::pow(beta2, step)));
         const T shrink = T(1 - lr * weight_decay);
         sweep<T>(
+            Check("adamw"),
             [=](Vec<T>& p, Vec<T> g, Vec<T>& m, Vec<T>& v) {
                 p = shrink * p;
                 m = keep_m * m + take_m * g;

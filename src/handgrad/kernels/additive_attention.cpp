@@ -8,9 +8,17 @@ namespace {
 template <class T>
 void additive_forward(In<T> a_s, In<T> a_h, In<T> v, In<T> h, std::optional<StridedIn<bool>> mask,
                       std::optional<Indices> lengths, Out<T> u, Out<T> alpha, Out<T> c) {
-    const long states = alpha.shape(1), steps = alpha.shape(2);
-    const long size = v.size(), width = h.shape(2);
-    const AttentionMask attention_mask(alpha.shape(0), steps, lengths, mask);
+    const Check check("additive_attention_forward");
+    Size n{"N"}, j{"J"}, t{"T"}, a{"A"}, e{"E"};
+    check.shape("alpha", alpha, n, j, t);
+    check.shape("v", v, a);
+    check.shape("u", u, n, j, t, a);
+    check.shape("h", h, n, t, e);
+    check.shape("c", c, n, j, e);
+    check.values("a_s", a_s, n, j, a);
+    check.values("a_h", a_h, n, t, a);
+    const long states = j, steps = t, size = a, width = e;
+    const AttentionMask attention_mask(check, n, states, steps, lengths, mask);
     const KernelScope scope(u.size());
     parallel_for(alpha.shape(0) * states, rows_per_chunk(steps * size), [&](long begin, long end) {
         for (long row = begin; row < end; row++) {
@@ -44,8 +52,18 @@ void additive_forward(In<T> a_s, In<T> a_h, In<T> v, In<T> h, std::optional<Stri
 template <class T>
 void additive_backward(In<T> dc, In<T> v, In<T> h, In<T> u, In<T> alpha, Out<T> da_s, Out<T> da_h,
                        Out<T> dh, Out<T> dv_parts) {
-    const long states = alpha.shape(1), steps = alpha.shape(2);
-    const long size = v.size(), width = h.shape(2);
+    const Check check("additive_attention_backward");
+    Size batch{"N"}, j{"J"}, t{"T"}, a{"A"}, e{"E"};
+    check.shape("alpha", alpha, batch, j, t);
+    check.shape("v", v, a);
+    check.shape("u", u, batch, j, t, a);
+    check.shape("h", h, batch, t, e);
+    check.shape("dc", dc, batch, j, e);
+    check.values("da_s", da_s, batch, j, a);
+    check.values("da_h", da_h, batch, t, a);
+    check.values("dh", dh, h.size());
+    check.values("dv_parts", dv_parts, batch, a);
+    const long states = j, steps = t, size = a, width = e;
     const KernelScope scope(u.size());
     parallel_for(alpha.shape(0), rows_per_chunk(states * steps * size), [&](long begin, long end) {
         T* dscores = thread_workspace<T>(WorkspaceSlot::kRow, steps);

@@ -2,6 +2,7 @@
 #include "core/attention.h"
 
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/gil.h"
 #include "core/lengths.h"
 #include "core/memory.h"
@@ -12,15 +13,31 @@ namespace {
 
 using namespace attention;
 
-template <class T>
-Call<T> call_of(const StridedIn<T>& q, const StridedIn<T>& k, const StridedIn<T>& v,
-                const std::optional<StridedIn<T>>& bias, const std::optional<StridedIn<bool>>& mask,
-                const std::optional<Indices>& lengths, const std::optional<StridedIn<bool>>& keep,
-                double keep_scale, double scale, bool causal, long offset) {
-    const bool empty = q.shape(0) * q.shape(1) * q.shape(2) == 0;
-    for (const StridedIn<T>* x : {&q, &k, &v})
-        if (x->ndim() != 4 || (!empty && x->shape(3) > 1 && x->stride(3) != 1))
-            throw std::invalid_argument("attention: the last axis does not lie in one piece");
+// Sums of it and of numbers of keys or queries are no more than a long holds.
+constexpr long kMostOffset = 1L << 61;
+
+template <class T, class Y, class LogSums>
+Call<T> call_of(const Check& check, const StridedIn<T>& q, const StridedIn<T>& k,
+                const StridedIn<T>& v, const std::optional<StridedIn<T>>& bias,
+                const std::optional<StridedIn<bool>>& mask, const std::optional<Indices>& lengths,
+                const std::optional<StridedIn<bool>>& keep, double keep_scale, double scale,
+                bool causal, long offset, const Y& y, const LogSums& log_sums) {
+    Size n{"N"}, heads{"H"}, queries{"T"}, d{"d"}, groups{"G"}, keys{"S"}, values{"e"};
+    check.shape("q", q, n, heads, queries, d);
+    check.shape("k", k, n, groups, keys, d);
+    check.shape("v", v, n, groups, keys, values);
+    check.shape("y", y, n, heads, queries, values);
+    check.shape("log_sums", log_sums, n, heads, queries);
+    check.shape("bias", bias, n, heads, queries, keys);
+    check.shape("mask", mask, n, heads, queries, keys);
+    check.shape("keep", keep, n, heads, queries, keys);
+    check.holds(heads == 0 || groups > 0, "G is 0", "a divisor of H");
+    if (groups > 0) check.divides("G", groups, heads);
+    check.rows_in_one_piece("q", q);
+    check.rows_in_one_piece("k", k);
+    check.rows_in_one_piece("v", v);
+    check.rows_in_one_piece("y", y);
+    check.range("offset", offset, -kMostOffset, kMostOffset);
     return {q.shape(0),
             q.shape(1),
             k.shape(1),
@@ -67,8 +84,9 @@ void attention_forward(StridedIn<T> q, StridedIn<T> k, StridedIn<T> v,
                        std::optional<Indices> lengths, std::optional<StridedIn<bool>> keep,
                        double keep_scale, double scale, bool causal, long offset, StridedOut<T> y,
                        Out<T> log_sums) {
-    const Call<T> call =
-        call_of(q, k, v, bias, mask, lengths, keep, keep_scale, scale, causal, offset);
+    const Check check("attention_forward");
+    const Call<T> call = call_of<T>(check, q, k, v, bias, mask, lengths, keep, keep_scale, scale,
+                                    causal, offset, y, log_sums);
     if (log_sums.size() == 0) return;
     const Heads<T> rows(y);
     const KernelScope scope(log_sums.size() * call.keys);
@@ -152,8 +170,20 @@ void attention_backward(StridedIn<T> dy, StridedIn<T> q, StridedIn<T> k, Strided
                         In<T> log_sums, std::optional<StridedOut<T>> dq,
                         std::optional<StridedOut<T>> dk, std::optional<StridedOut<T>> dv,
                         std::optional<StridedOut<T>> dscores) {
-    const Call<T> call =
-        call_of(q, k, v, bias, mask, lengths, keep, keep_scale, scale, causal, offset);
+    const Check check("attention_backward");
+    const Call<T> call = call_of<T>(check, q, k, v, bias, mask, lengths, keep, keep_scale, scale,
+                                    causal, offset, y, log_sums);
+    const auto like = [&](const char* name, const auto& gradient, const auto& x) {
+        if (!gradient) return;
+        check.shape(name, gradient, x.shape(0), x.shape(1), x.shape(2), x.shape(3));
+        check.rows_in_one_piece(name, *gradient);
+    };
+    like("dy", std::optional(dy), y);
+    like("dq", dq, q);
+    like("dk", dk, k);
+    like("dv", dv, v);
+    check.shape("dscores", dscores, call.batch, call.heads, call.queries, call.keys);
+    if (log_sums.size() == 0 && call.batch * call.groups * call.keys == 0) return;
     const Gradients<T> to{Heads<const T>(y), Heads<const T>(dy), log_sums.data(),  Heads<T>(dq),
                           Heads<T>(dk),      Heads<T>(dv),       Heads<T>(dscores)};
     const KernelScope scope(log_sums.size() * call.keys);

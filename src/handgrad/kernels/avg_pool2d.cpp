@@ -20,7 +20,10 @@ T sum_of(const T* values, long count) {
 
 template <class T>
 void avg_pool2d_forward(In<T> x, In<T> count, Out<T> y, const PoolingSizes& sizes) {
-    const Pooling pool(sizes);
+    const Check check("avg_pool2d_forward");
+    const Pooling pool(check, sizes, "x", x, "y", y, 64);
+    check.values("count", count, pool.windows());
+    if (x.size() == 0 && y.size() == 0) return;
     const KernelScope scope;
     parallel_for(pool.planes, std::max(1L, 8192 / (pool.values() + 1)), [&](long begin, long end) {
         for (long plane = begin; plane < end; plane++) {
@@ -47,7 +50,10 @@ void avg_pool2d_forward(In<T> x, In<T> count, Out<T> y, const PoolingSizes& size
 
 template <class T>
 void avg_pool2d_backward(In<T> dy, In<T> count, Out<T> dx, const PoolingSizes& sizes) {
-    const Pooling pool(sizes);
+    const Check check("avg_pool2d_backward");
+    const Pooling pool(check, sizes, "dx", dx, "dy", dy, 64);
+    check.values("count", count, pool.windows());
+    if (dx.size() == 0 && dy.size() == 0) return;
     const KernelScope scope;
     parallel_for(pool.planes, std::max(1L, 8192 / (pool.values() + 1)), [&](long begin, long end) {
         for (long plane = begin; plane < end; plane++) {

@@ -8,6 +8,7 @@
 
 #include "core/activation.h"
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/gil.h"
 #include "core/moments.h"
 #include "core/rows.h"
@@ -92,9 +93,23 @@ template <class T>
 void forward(In<T> x, In<T> gamma, In<T> beta, In<T> running_mean, In<T> running_var, Out<T> y,
              Out<T> statistics, std::optional<Out<T>> next_mean, std::optional<Out<T>> next_var,
              double momentum, double eps, int activation, double slope) {
+    const Check check("batch_norm_forward");
+    Size n{"N"}, c{"C"}, size{"positions"};
+    check.shape("x", x, n, c, several(size));
+    check.shape("gamma", gamma, c);
+    check.shape("beta", beta, c);
+    check.shape("running_mean", running_mean, c);
+    check.shape("running_var", running_var, c);
+    check.shape("y", y, n, c, several(size));
+    check.shape("statistics", statistics, c, 2);
+    check.shape("next_mean", next_mean, c);
+    check.shape("next_var", next_var, c);
+    check.holds(next_mean.has_value() == next_var.has_value(),
+                "one of next_mean and next_var is None", "both or none");
+    check.range("activation", activation, 0, kLastActivation);
     const bool training = next_mean.has_value();
     each_channel<T, 1>(
-        x.shape(0), x.shape(1), size_of_channel(x), {x.data()}, y.data(),
+        n, c, size, {x.data()}, y.data(),
         [&](long channel, auto rows, T* row, const Planes& planes) {
             Moments m{double(running_mean.data()[channel]), double(running_var.data()[channel])};
             if (training) {
@@ -119,9 +134,20 @@ template <class T>
 void backward(In<T> dy, In<T> x, In<T> gamma, In<T> beta, In<T> statistics,
               std::optional<Out<T>> dx, std::optional<Out<T>> dgamma, std::optional<Out<T>> dbeta,
               bool training, int activation, double slope) {
+    const Check check("batch_norm_backward");
+    Size n{"N"}, c{"C"}, size{"positions"};
+    check.shape("x", x, n, c, several(size));
+    check.shape("dy", dy, n, c, several(size));
+    check.shape("gamma", gamma, c);
+    check.shape("beta", beta, c);
+    check.shape("statistics", statistics, c, 2);
+    check.values("dx", dx, x.size());
+    check.shape("dgamma", dgamma, c);
+    check.shape("dbeta", dbeta, c);
+    check.range("activation", activation, 0, kLastActivation);
     each_channel<T, 2>(
-        x.shape(0), x.shape(1), size_of_channel(x), {dy.data(), x.data()},
-        dx ? dx->data() : nullptr, [&](long channel, auto rows, T* row, const Planes& planes) {
+        n, c, size, {dy.data(), x.data()}, dx ? dx->data() : nullptr,
+        [&](long channel, auto rows, T* row, const Planes& planes) {
             const Channel<T> known{statistics.data()[2 * channel],
                                    statistics.data()[2 * channel + 1], gamma.data()[channel],
                                    beta.data()[channel]};

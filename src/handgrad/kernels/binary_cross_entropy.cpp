@@ -1,5 +1,6 @@
 // Binary cross-entropy on logits: l = w (p t softplus(−x) + (1 − t) softplus(x)), and its slope.
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/elementwise.h"
 #include "core/gil.h"
 #include "core/vectormath.h"
@@ -12,6 +13,12 @@ template <class T>
 double binary_cross_entropy_forward(In<T> x, In<T> target, std::optional<In<T>> weight,
                                     std::optional<In<T>> pos_weight, Out<T> slope,
                                     std::optional<Out<T>> losses) {
+    const Check check("binary_cross_entropy_forward");
+    check.values("target", target, x.size());
+    check.values("weight", weight, x.size());
+    check.values("pos_weight", pos_weight, x.size());
+    check.values("slope", slope, x.size());
+    check.values("losses", losses, x.size());
     const KernelScope scope(x.size());
     return parallel_reduce_sum<T>(
         x.size(),
@@ -44,6 +51,9 @@ double binary_cross_entropy_forward(In<T> x, In<T> target, std::optional<In<T>> 
 template <class T>
 void binary_cross_entropy_backward(std::optional<In<T>> dlosses, In<T> slope, Out<T> dx,
                                    double factor) {
+    const Check check("binary_cross_entropy_backward");
+    check.values("dlosses", dlosses, slope.size());
+    check.values("dx", dx, slope.size());
     const KernelScope scope(slope.size());
     parallel_transform<T>(slope.size(), [given = data_or_null(dlosses), slope = slope.data(),
                                          dx = dx.data(), factor = T(factor)](auto lanes) {

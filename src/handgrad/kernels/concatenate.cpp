@@ -1,5 +1,6 @@
 // Features of sequences, copied between arrays of other strides: a part of a concatenation.
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/gil.h"
 #include "core/rows.h"
 
@@ -9,6 +10,13 @@ namespace {
 // y = x, both (N, T, D) with a contiguous last axis.
 template <class T>
 void copy_features(StridedIn<T> x, StridedOut<T> y) {
+    const Check check("copy_features");
+    Size batch{"N"}, time{"T"}, size{"D"};
+    check.shape("x", x, batch, time, size);
+    check.shape("y", y, batch, time, size);
+    check.rows_in_one_piece("x", x);
+    check.rows_in_one_piece("y", y);
+    if (size == 0) return;
     const long steps = x.shape(1), width = x.shape(2), rows = x.shape(0) * steps;
     const WithoutGil unlocked(rows * width);
     parallel_for(rows, rows_per_chunk(width), [&](long begin, long end) {

@@ -60,7 +60,12 @@ template <class T>
 void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                     std::optional<Out<T>> saved, const ConvolutionSizes& sizes, int activation,
                     double slope) {
-    const Convolution conv = convolution_of(sizes);
+    const Check check("conv2d_forward");
+    const Convolution conv = checked_convolution(check, sizes, "x", x, weight, "y", y);
+    check.shape("bias", bias, conv.filters);
+    check.values("saved", saved, y.size());
+    check.range("activation", activation, 0, kLastActivation);
+    if (y.size() == 0) return;
     const KernelScope scope;
     const auto run = [&](const auto& forward, long step) {
         const long parts = parts_of_image(conv, step), steps = (conv.out_h + step - 1) / step;
@@ -112,7 +117,14 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<In<T>> saved
                      std::optional<Out<T>> dx, std::optional<Out<T>> dweight,
                      std::optional<Out<T>> dbias, const ConvolutionSizes& sizes, int activation,
                      double slope) {
-    const Convolution conv = convolution_of(sizes);
+    const Check check("conv2d_backward");
+    const Convolution conv = checked_convolution(check, sizes, "x", x, weight, "dy", dy);
+    check.values("saved", saved, dy.size());
+    check.values("dx", dx, x.size());
+    check.values("dweight", dweight, weight.size());
+    check.shape("dbias", dbias, conv.filters);
+    check.range("activation", activation, 0, kLastActivation);
+    check.holds(saved || activation == 0, "saved is None", "an array where there is an activation");
     const KernelScope scope;
     const auto run = [&](const auto& kernel_gradient, const auto& input_gradient) {
         const long group_values = kernel_gradient.values();

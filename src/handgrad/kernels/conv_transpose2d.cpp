@@ -12,7 +12,9 @@ namespace {
 template <class T>
 void conv_transpose2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                               const ConvolutionSizes& sizes) {
-    const Convolution conv = convolution_of(sizes);
+    const Check check("conv_transpose2d_forward");
+    const Convolution conv = checked_convolution(check, sizes, "y", y, weight, "x", x);
+    check.shape("bias", bias, conv.channels);
     const KernelScope scope;
     at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, AmxBf16x2>>([&]<class V>() {
         const InputGradient<V> input_gradient(conv, weight.data());
@@ -32,7 +34,11 @@ template <class T>
 void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Out<T>> dx,
                                std::optional<Out<T>> dweight, std::optional<Out<T>> dbias,
                                const ConvolutionSizes& sizes) {
-    const Convolution conv = convolution_of(sizes);
+    const Check check("conv_transpose2d_backward");
+    const Convolution conv = checked_convolution(check, sizes, "dy", dy, weight, "x", x);
+    check.values("dx", dx, x.size());
+    check.values("dweight", dweight, weight.size());
+    check.shape("dbias", dbias, conv.channels);
     const long plane = conv.height * conv.width, channels = conv.group_channels();
     const KernelScope scope;
     at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, AmxBf16x2>>([&]<class V>() {

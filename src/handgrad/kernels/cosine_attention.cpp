@@ -25,8 +25,18 @@ template <class T>
 void cosine_forward(In<T> s, In<T> h, std::optional<StridedIn<bool>> mask,
                     std::optional<Indices> lengths, double eps, Out<T> s_hat, Out<T> h_hat,
                     Out<T> inv_s, Out<T> inv_h, Out<T> alpha, Out<T> c) {
-    const long states = alpha.shape(1), steps = alpha.shape(2), width = h.shape(2);
-    const AttentionMask attention_mask(alpha.shape(0), steps, lengths, mask);
+    const Check check("cosine_attention_forward");
+    Size n{"N"}, j{"J"}, t{"T"}, d{"D"};
+    check.shape("alpha", alpha, n, j, t);
+    check.shape("s", s, n, j, d);
+    check.shape("h", h, n, t, d);
+    check.shape("s_hat", s_hat, n, j, d);
+    check.shape("h_hat", h_hat, n, t, d);
+    check.values("inv_s", inv_s, n, j);
+    check.values("inv_h", inv_h, n, t);
+    check.shape("c", c, n, j, d);
+    const long states = j, steps = t, width = d;
+    const AttentionMask attention_mask(check, n, states, steps, lengths, mask);
     const KernelScope scope(alpha.size() * width);
     to_length_1(s, s_hat, inv_s, T(eps));
     to_length_1(h, h_hat, inv_h, T(eps));
@@ -61,7 +71,18 @@ void add_through_length(const T* dx_hat, const T* x_hat, T inverse, long width, 
 template <class T>
 void cosine_backward(In<T> dc, In<T> h, In<T> s_hat, In<T> h_hat, In<T> inv_s, In<T> inv_h,
                      In<T> alpha, Out<T> ds, Out<T> dh) {
-    const long states = alpha.shape(1), steps = alpha.shape(2), width = h.shape(2);
+    const Check check("cosine_attention_backward");
+    Size batch{"N"}, j{"J"}, t{"T"}, d{"D"};
+    check.shape("alpha", alpha, batch, j, t);
+    check.shape("dc", dc, batch, j, d);
+    check.shape("h", h, batch, t, d);
+    check.shape("s_hat", s_hat, batch, j, d);
+    check.shape("h_hat", h_hat, batch, t, d);
+    check.values("inv_s", inv_s, batch, j);
+    check.values("inv_h", inv_h, batch, t);
+    check.shape("ds", ds, batch, j, d);
+    check.shape("dh", dh, batch, t, d);
+    const long states = j, steps = t, width = d;
     const KernelScope scope(alpha.size() * width);
     const long work = (states + 1) * steps * width;
     parallel_for(alpha.shape(0), rows_per_chunk(work), [&](long begin, long end) {

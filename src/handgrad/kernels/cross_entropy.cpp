@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/gil.h"
 #include "core/indices.h"
 #include "core/log_softmax.h"
@@ -60,6 +61,14 @@ template <class T>
 void forward_indices(In<T> x, Indices target, std::optional<In<T>> weight, Out<T> kept, Out<T> loss,
                      Out<double> divisor, bool mean, long outer, long classes, long inner,
                      double label_smoothing, long ignore_index) {
+    const Check check("cross_entropy_forward_indices");
+    const long all = check.product("x", outer, inner);
+    check.values("x", x, outer, classes, inner);
+    check.values("target", target, all);
+    check.values("weight", weight, classes);
+    check.values("kept", kept, 4, all);
+    check.values("loss", loss, 1);
+    check.values("divisor", divisor, 1);
     check_indices(target, classes, ignore_index);
     const Axis axis{outer, classes, inner};
     const long rows = axis.rows();
@@ -101,6 +110,14 @@ template <class T>
 void forward_probabilities(In<T> x, In<T> target, std::optional<In<T>> weight, Out<T> kept,
                            Out<T> loss, Out<double> divisor, bool mean, long outer, long classes,
                            long inner, double label_smoothing) {
+    const Check check("cross_entropy_forward_probabilities");
+    const long all = check.product("x", outer, inner);
+    check.values("x", x, outer, classes, inner);
+    check.values("target", target, x.size());
+    check.values("weight", weight, classes);
+    check.values("kept", kept, 4, all);
+    check.values("loss", loss, 1);
+    check.values("divisor", divisor, 1);
     const Axis axis{outer, classes, inner};
     const KernelScope scope(x.size());
     const Kept<T> keep(kept.data(), axis.rows());
@@ -143,6 +160,16 @@ template <class T>
 void backward_indices(In<T> dloss, std::optional<In<double>> divisor, In<T> x, Indices target,
                       std::optional<In<T>> weight, In<T> kept, Out<T> dx, long outer, long classes,
                       long inner, double label_smoothing, long ignore_index) {
+    const Check check("cross_entropy_backward_indices");
+    const long all = check.product("x", outer, inner);
+    check.values("x", x, outer, classes, inner);
+    check.values("target", target, all);
+    check.values("weight", weight, classes);
+    check.values("kept", kept, 4, all);
+    check.values("dx", dx, x.size());
+    check.values("dloss", dloss, divisor ? 1 : all);
+    check.values("divisor", divisor, 1);
+    if (x.size() == 0) return;
     check_indices(target, classes, ignore_index);
     const Axis axis{outer, classes, inner};
     const KernelScope scope(x.size());
@@ -174,6 +201,16 @@ template <class T>
 void backward_probabilities(In<T> dloss, std::optional<In<double>> divisor, In<T> x, In<T> target,
                             std::optional<In<T>> weight, In<T> kept, Out<T> dx, long outer,
                             long classes, long inner, double label_smoothing) {
+    const Check check("cross_entropy_backward_probabilities");
+    const long all = check.product("x", outer, inner);
+    check.values("x", x, outer, classes, inner);
+    check.values("target", target, x.size());
+    check.values("weight", weight, classes);
+    check.values("kept", kept, 4, all);
+    check.values("dx", dx, x.size());
+    check.values("dloss", dloss, divisor ? 1 : all);
+    check.values("divisor", divisor, 1);
+    if (x.size() == 0) return;
     const Axis axis{outer, classes, inner};
     const KernelScope scope(x.size());
     const Kept<const T> keep(kept.data(), axis.rows());

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/gil.h"
 #include "core/indices.h"
 #include "core/lengths.h"
@@ -60,6 +61,22 @@ struct Example {
         }
     }
 };
+
+// The arrays fit together; the sizes of a batch are those of x and the targets then.
+template <class T, class LogAlpha, class Normalizers, class LogP>
+const In<T>& checked(const Check& check, const In<T>& x, const Indices& targets,
+                     const LogAlpha& log_alpha, const Normalizers& normalizers, const LogP& log_p,
+                     long blank) {
+    Size n{"N"}, t{"T"}, c{"C"}, l{"L"};
+    check.shape("x", x, n, t, c);
+    check.shape("targets", targets, n, l);
+    check.shape("log_alpha", log_alpha, n, t, check.product("log_alpha", l, 2) + 1 + kGuard);
+    check.shape("normalizers", normalizers, n, t, 2);
+    check.shape("log_p", log_p, n);
+    check.range("blank", blank, 0, std::max(c - 1, 0L));
+    check.holds(c > 0 || n == 0 || t == 0, "C is 0", "a class for the blank");
+    return x;
+}
 
 struct Batch {
     long examples, steps, classes, most, blank;
@@ -125,7 +142,11 @@ void forward(In<T> x, Indices targets, std::optional<Indices> input_lengths,
              std::optional<Indices> target_lengths, Out<double> log_alpha, Out<T> normalizers,
              Out<double> log_p, Out<T> losses, Out<T> loss, long blank, bool mean,
              bool zero_infinity) {
-    const Batch batch(x, targets, input_lengths, target_lengths, blank);
+    const Check check("ctc_loss_forward");
+    check.values("losses", losses, log_p.size());
+    check.values("loss", loss, 1);
+    const Batch batch(checked(check, x, targets, log_alpha, normalizers, log_p, blank), targets,
+                      input_lengths, target_lengths, blank);
     const KernelScope scope(x.size() + log_alpha.size());
     batch.each(2, [&](long n, double* log_y) {
         const Example example = batch[n];
@@ -186,7 +207,11 @@ template <class T>
 void backward(In<T> dloss, In<T> x, Indices targets, std::optional<Indices> input_lengths,
               std::optional<Indices> target_lengths, In<double> log_alpha, In<T> normalizers,
               In<double> log_p, Out<T> dx, long blank, bool mean, bool zero_infinity) {
-    const Batch batch(x, targets, input_lengths, target_lengths, blank);
+    const Check check("ctc_loss_backward");
+    check.values("dx", dx, x.size());
+    check.values("dloss", dloss, dloss.ndim() == 0 ? 1 : log_p.size());
+    const Batch batch(checked(check, x, targets, log_alpha, normalizers, log_p, blank), targets,
+                      input_lengths, target_lengths, blank);
     const KernelScope scope(x.size() + log_alpha.size());
     batch.each(5, [&](long n, double* log_y) {
         const Example example = batch[n];

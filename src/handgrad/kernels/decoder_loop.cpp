@@ -7,10 +7,8 @@
 // Sequences do not wait for each other: a thread takes a few through all steps, up to MR of them,
 // and packs the weight once for all of them. Every sum has an order of its own that neither their
 // number nor the threads change.
-#include <initializer_list>
-#include <stdexcept>
-
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/decoder_cells.h"
 #include "core/decoder_scores.h"
 #include "core/epilogue.h"
@@ -82,14 +80,41 @@ class VisibleKeys {
     Workspace<T> values_, powers_;
 };
 
-// Throws unless rows of these (N, ., .) arrays lie in one piece, as the loop reads them. The
-// strides of an array without values say nothing.
-template <class T>
-void check_rows(std::initializer_list<const StridedIn<T>*> arrays) {
-    for (const StridedIn<T>* x : arrays)
-        if (x->shape(0) * x->shape(1) > 0 && x->shape(2) > 1 && x->stride(2) != 1)
-            throw std::invalid_argument("decoder_loop: a last axis does not lie in one piece");
-}
+// The sizes of a loop, and its codes.
+struct Sizes {
+    Size batch{"N"}, steps{"T"}, hidden{"H"}, count{"S"}, compared{"A"}, gates{"G"};
+    long width = 0;
+
+    // `y` is that of forward or its gradient, `states` (T + 1, N, H), and `step` (T, N, ...).
+    template <class T, class Y, class States, class Step, class Alpha, class Kept>
+    Sizes(const Check& check, const StridedIn<T>& keys, const StridedIn<T>& values,
+          const In<T>& weight, const std::optional<In<T>>& v, const Y& y, const States& states,
+          const Step& step, const Alpha& alpha, const Kept& kept, int score_code, int cell_code) {
+        check.range("the code of the score", score_code, 0, kScores - 1);
+        check.range("the code of the cell", cell_code, 0, kCells - 1);
+        check.shape("y", y, batch, steps, hidden);
+        check.shape("keys", keys, batch, count, compared);
+        check.shape("values", values, batch, count, gates);
+        check.rows_in_one_piece("keys", keys);
+        check.rows_in_one_piece("values", values);
+        const bool additive = score_code == kAdditive, gru = cell_code == kGru;
+        check.holds(gates == (gru ? GruCell<T>::kGates * hidden : long(hidden)),
+                    "G is no multiple of H", "3 H for a GRU, H for other cells");
+        check.holds(additive || compared == hidden, "A is not H",
+                    "H for a score without a network");
+        check.holds(v.has_value() == additive, "v is missing or too much",
+                    "v for an additive score alone");
+        check.holds(kept.has_value() == gru, "what a cell keeps is missing or too much",
+                    "an array for a GRU alone");
+        width = gates + (additive ? long(compared) : 0);
+        check.shape("v", v, compared);
+        check.shape("weight", weight, width, hidden);
+        check.shape("states", states, steps + 1, batch, hidden);
+        check.shape("step", step, steps, batch, width);
+        check.shape("alpha", alpha, steps, batch, count);
+        check.shape("kept", kept, steps, batch, gates);
+    }
+};
 
 // y (N, T, H), and what backward needs of every step, time first: the states from s_0 on, the
 // products, the weights, and what the cell keeps of the inputs. The sum of a cell that keeps
@@ -99,11 +124,17 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
                      In<T> bias, std::optional<In<T>> v, In<T> s0, std::optional<Indices> lengths,
                      Out<T> states, Out<T> step, Out<T> alpha, std::optional<Out<T>> kept, Out<T> y,
                      int score_code, int cell_code) {
-    const long batch = y.shape(0), steps = y.shape(1), hidden = y.shape(2);
-    const long count = keys.shape(1), compared = keys.shape(2), gates = values.shape(2);
-    const long width = weight.shape(0);
+    const Check check("decoder_loop_forward");
+    Sizes sizes(check, keys, values, weight, v, y, states, step, alpha, kept, score_code,
+                cell_code);
+    check.shape("a", a, sizes.batch, sizes.steps, sizes.gates);
+    check.rows_in_one_piece("a", a);
+    check.shape("bias", bias, sizes.width);
+    check.shape("s0", s0, sizes.batch, sizes.hidden);
+    const long batch = sizes.batch, steps = sizes.steps, hidden = sizes.hidden;
+    const long count = sizes.count, compared = sizes.compared, gates = sizes.gates;
+    const long width = sizes.width;
     const auto* checked = checked_lengths(lengths, batch, count);
-    check_rows<T>({&a, &keys, &values});
     const KernelScope scope;
     auto run = [&]<class Element>(auto score, auto cell) {
         const PackedMatrix<Element> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
@@ -184,11 +215,19 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
                       In<T> step, In<T> alpha, std::optional<In<T>> kept, Out<T> da, Out<T> dstep,
                       Out<T> dmemory, Out<T> ds0, Out<T> dbias, std::optional<Out<T>> dv,
                       int score_code, int cell_code) {
-    const long batch = dy.shape(0), steps = dy.shape(1), hidden = dy.shape(2);
-    const long count = keys.shape(1), compared = keys.shape(2), gates = values.shape(2);
-    const long width = weight.shape(0), pitch = compared + gates;
+    const Check check("decoder_loop_backward");
+    Sizes sizes(check, keys, values, weight, v, dy, states, step, alpha, kept, score_code,
+                cell_code);
+    check.shape("da", da, sizes.batch, sizes.steps, sizes.gates);
+    check.shape("dstep", dstep, sizes.steps, sizes.batch, sizes.width);
+    check.shape("dmemory", dmemory, sizes.batch, sizes.count, sizes.compared + sizes.gates);
+    check.shape("ds0", ds0, sizes.batch, sizes.hidden);
+    check.shape("dbias", dbias, 2, sizes.gates);
+    check.shape("dv", dv, sizes.compared);
+    const long batch = sizes.batch, steps = sizes.steps, hidden = sizes.hidden;
+    const long count = sizes.count, compared = sizes.compared, gates = sizes.gates;
+    const long width = sizes.width, pitch = compared + gates;
     const auto* checked = checked_lengths(lengths, batch, count);
-    check_rows<T>({&keys, &values});
     const KernelScope scope;
     const Workspace<T> dscores(steps * batch * count);
     const Workspace<T> dv_parts(batch * compared), dbias_parts(batch * 2 * gates);

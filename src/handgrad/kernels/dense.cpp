@@ -1,6 +1,7 @@
 // Dense: h = f(x Wᵀ + b) and its three gradients, each one tiled product.
 #include "core/bf16.h"
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/epilogue.h"
 #include "core/gil.h"
 #include "core/memory.h"
@@ -10,20 +11,20 @@
 namespace handgrad {
 namespace {
 
-// The values of x, but for those along its last axis; they may be none while there are rows.
-template <class T>
-long rows_of(const In<T>& x) {
-    long rows = 1;
-    for (int axis = 0; axis + 1 < x.ndim(); axis++) rows *= x.shape(axis);
-    return rows;
-}
-
 template <class T>
 void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, std::optional<In<T>> residual,
                    Out<T> y, std::optional<Out<T>> saved, int activation, double slope) {
-    const long outputs = static_cast<long>(weight.shape(0));
-    const long inputs = static_cast<long>(weight.shape(1));
-    const long rows = rows_of(x);
+    const Check check("dense_forward");
+    Size n{"N"}, c{"C"}, d{"D"};
+    check.shape("weight", weight, c, d);
+    check.shape("x", x, several(n), d);
+    check.shape("y", y, several(n), c);
+    check.shape("bias", bias, c);
+    check.values("residual", residual, n, c);
+    check.values("saved", saved, n, c);
+    check.range("activation", activation, 0, kLastActivation);
+    const long outputs = c, inputs = d, rows = n;
+    if (y.size() == 0) return;
     const KernelScope scope;
     const ActivationEpilogue<T> epilogue{activation,
                                          slope,
@@ -84,9 +85,19 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, std::optional<In<T>> saved,
                     std::optional<In<T>> residual, std::optional<Out<T>> dx,
                     std::optional<Out<T>> dweight, std::optional<Out<T>> dbias, int activation,
                     double slope) {
-    const long outputs = static_cast<long>(weight.shape(0));
-    const long inputs = static_cast<long>(weight.shape(1));
-    const long rows = rows_of(x);
+    const Check check("dense_backward");
+    Size n{"N"}, c{"C"}, d{"D"};
+    check.shape("weight", weight, c, d);
+    check.shape("x", x, several(n), d);
+    check.shape("dh", dh, several(n), c);
+    check.values("saved", saved, n, c);
+    check.values("residual", residual, n, d);
+    check.values("dx", dx, n, d);
+    check.shape("dweight", dweight, c, d);
+    check.shape("dbias", dbias, c);
+    check.range("activation", activation, 0, kLastActivation);
+    check.holds(saved || activation == 0, "saved is None", "an array where there is an activation");
+    const long outputs = c, inputs = d, rows = n;
     constexpr int kIdentity = static_cast<int>(Activation::kIdentity);
     const bool identity = activation == kIdentity;
     const KernelScope scope;

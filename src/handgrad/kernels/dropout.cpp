@@ -1,6 +1,7 @@
 // Dropout: y = x mask/(1 − p), the mask decided by one drawn number per value; `residual`, where
 // given, is added.
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/elementwise.h"
 #include "core/gil.h"
 
@@ -11,6 +12,11 @@ namespace {
 template <class T>
 void dropout_forward(In<T> x, In<float> drawn, std::optional<In<T>> residual, Out<bool> mask,
                      Out<T> y, float p, double scale) {
+    const Check check("dropout_forward");
+    check.values("drawn", drawn, x.size());
+    check.values("residual", residual, x.size());
+    check.values("mask", mask, x.size());
+    check.values("y", y, x.size());
     const KernelScope scope(x.size());
     parallel_for(x.size(), kChunk, [&](long begin, long end) {
         const T* __restrict source = x.data();
@@ -30,6 +36,9 @@ void dropout_forward(In<T> x, In<float> drawn, std::optional<In<T>> residual, Ou
 
 template <class T>
 void dropout_backward(In<T> dy, In<bool> mask, Out<T> dx, double scale) {
+    const Check check("dropout_backward");
+    check.values("mask", mask, dy.size());
+    check.values("dx", dx, dy.size());
     const KernelScope scope(dy.size());
     parallel_for(dy.size(), kChunk, [&](long begin, long end) {
         const T* __restrict source = dy.data();

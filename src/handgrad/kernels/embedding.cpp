@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/gil.h"
 #include "core/indices.h"
 #include "core/rows.h"
@@ -11,7 +12,11 @@ namespace {
 
 template <class T>
 void embedding_forward(Indices tokens, In<T> weight, Out<T> y) {
-    const long width = weight.shape(1);
+    const Check check("embedding_forward");
+    Size rows{"V"}, size{"D"};
+    check.shape("weight", weight, rows, size);
+    check.values("y", y, tokens.size(), size);
+    const long width = size;
     check_indices(tokens, weight.shape(0));
     const KernelScope scope(y.size());
     parallel_for(tokens.size(), rows_per_chunk(width), [&](long begin, long end) {
@@ -24,7 +29,11 @@ void embedding_forward(Indices tokens, In<T> weight, Out<T> y) {
 // through all tokens for them: a row is summed in the order of the tokens, whatever the threads.
 template <class T>
 void embedding_backward(In<T> dy, Indices tokens, Out<T> dweight, long padding, bool more) {
-    const long rows = dweight.shape(0), width = dweight.shape(1);
+    const Check check("embedding_backward");
+    Size table{"V"}, size{"D"};
+    check.shape("dweight", dweight, table, size);
+    check.values("dy", dy, tokens.size(), size);
+    const long rows = table, width = size;
     check_indices(tokens, rows);
     const KernelScope scope(dy.size() + dweight.size());
     constexpr long kMostParts = 16;

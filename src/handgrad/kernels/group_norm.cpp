@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/gil.h"
 #include "core/moments.h"
 #include "core/rows.h"
@@ -17,10 +18,6 @@ namespace {
 // An array (N, C, ...) as rows of one group each.
 struct Groups {
     long batch, channels, size, groups;
-
-    template <class T>
-    Groups(const In<T>& x, long count)
-        : batch(x.shape(0)), channels(x.shape(1)), size(size_of_channel(x)), groups(count) {}
 
     long of_group() const { return channels / groups; }
     long width() const { return of_group() * size; }
@@ -49,7 +46,15 @@ struct Groups {
 
 template <class T>
 void forward(In<T> x, In<T> gamma, In<T> beta, Out<T> y, Out<T> statistics, double eps) {
-    const Groups in(x, statistics.shape(1));
+    const Check check("group_norm_forward");
+    Size n{"N"}, c{"C"}, size{"positions"}, groups{"G"};
+    check.shape("x", x, n, c, several(size));
+    check.shape("gamma", gamma, c);
+    check.shape("beta", beta, c);
+    check.shape("y", y, n, c, several(size));
+    check.shape("statistics", statistics, n, groups, 2);
+    check.divides("G", groups, c);
+    const Groups in{n, c, size, groups};
     const KernelScope scope(x.size());
     in.each([&](long row) {
         const T* values = x.data() + row * in.width();
@@ -91,7 +96,17 @@ void sum_examples(const T* rows, long count, long width, T* target) {
 template <class T>
 void backward(In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Out<T>> dx,
               std::optional<Out<T>> dgamma, std::optional<Out<T>> dbeta) {
-    const Groups in(x, statistics.shape(1));
+    const Check check("group_norm_backward");
+    Size n{"N"}, c{"C"}, size{"positions"}, groups{"G"};
+    check.shape("x", x, n, c, several(size));
+    check.shape("dy", dy, n, c, several(size));
+    check.shape("gamma", gamma, c);
+    check.shape("statistics", statistics, n, groups, 2);
+    check.divides("G", groups, c);
+    check.values("dx", dx, x.size());
+    check.shape("dgamma", dgamma, c);
+    check.shape("dbeta", dbeta, c);
+    const Groups in{n, c, size, groups};
     const KernelScope scope(x.size());
     const bool parameters = dgamma || dbeta;
     // Σ dy x̂ and Σ dy over the positions of every example and channel.

@@ -39,6 +39,11 @@ template <class T>
 void leaky_rnn_forward(In<T> x, In<T> weight_ih, std::optional<In<T>> bias_ih,
                        std::optional<In<T>> h0, In<T> rates, std::optional<Indices> lengths,
                        bool reverse, Out<T> y, Out<T> h_n, Out<T> g) {
+    const Check check("leaky_rnn_forward");
+    LayerSizes sizes = checked_layer<T>(check, 1, x, weight_ih, {}, {}, bias_ih, {}, h0);
+    check.shape("y", y, sizes.batch, sizes.steps, sizes.size);
+    check.shape("h_n", h_n, sizes.batch, sizes.size);
+    check.shape("rates", rates, 2, sizes.hidden);
     const Inputs<T> in(1, x, weight_ih, {}, {}, bias_ih, {}, h0, y.data());
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
     const KernelScope scope;
@@ -52,9 +57,14 @@ void leaky_rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weig
                         std::optional<Indices> lengths, bool reverse, In<T> g,
                         std::optional<Out<T>> dx, std::optional<Out<T>> dweight_ih,
                         std::optional<Out<T>> dbias_ih, std::optional<Out<T>> dh0) {
+    const Check check("leaky_rnn_backward");
+    LayerSizes sizes = checked_layer<T>(check, 1, x, weight_ih, {}, {}, {}, {}, {});
+    check.shape("dy", dy, sizes.batch, sizes.steps, sizes.size);
+    check.shape("dh_n", dh_n, sizes.batch, sizes.size);
+    check.shape("rates", rates, 2, sizes.hidden);
     // The gradients do not depend on the states, so these are not looked at.
     const Inputs<T> in(1, x, weight_ih, {}, {}, {}, {}, {}, nullptr);
-    const Gradients<T> out(dx, dweight_ih, {}, dbias_ih, {}, {}, dh0, {});
+    const Gradients<T> out(check, sizes, dx, dweight_ih, {}, dbias_ih, {}, {}, dh0, {});
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
     const KernelScope scope;
     const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);

@@ -58,6 +58,13 @@ void lstm_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>
                   std::optional<In<T>> bias_hh, std::optional<In<T>> weight_hr,
                   std::optional<In<T>> h0, std::optional<In<T>> c0, std::optional<Indices> lengths,
                   bool reverse, Out<T> y, Out<T> h_n, Out<T> c_n, Out<T> gates, Out<T> c) {
+    const Check check("lstm_forward");
+    LayerSizes sizes =
+        checked_layer<T>(check, 4, x, weight_ih, weight_hh, weight_hr, bias_ih, bias_hh, h0);
+    check.shape("y", y, sizes.batch, sizes.steps, sizes.size);
+    check.shape("h_n", h_n, sizes.batch, sizes.size);
+    check.shape("c0", c0, sizes.batch, sizes.hidden);
+    check.shape("c_n", c_n, sizes.batch, sizes.hidden);
     const Inputs<T> in(4, x, weight_ih, weight_hh, weight_hr, bias_ih, bias_hh, h0, y.data());
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
     const KernelScope scope;
@@ -83,9 +90,17 @@ void lstm_backward(In<T> dy, std::optional<In<T>> dh_n, std::optional<In<T>> dc_
                    std::optional<Out<T>> dbias_ih, std::optional<Out<T>> dbias_hh,
                    std::optional<Out<T>> dweight_hr, std::optional<Out<T>> dh0,
                    std::optional<Out<T>> dc0) {
+    const Check check("lstm_backward");
+    LayerSizes sizes = checked_layer<T>(check, 4, x, weight_ih, weight_hh, weight_hr, {}, {}, h0);
+    check.shape("dy", dy, sizes.batch, sizes.steps, sizes.size);
+    check.shape("dh_n", dh_n, sizes.batch, sizes.size);
+    check.shape("y", y, sizes.batch, sizes.steps, sizes.size);
+    check.shape("dc_n", dc_n, sizes.batch, sizes.hidden);
+    check.shape("c0", c0, sizes.batch, sizes.hidden);
     T* h = const_cast<T*>(y.data());
     const Inputs<T> in(4, x, weight_ih, weight_hh, weight_hr, {}, {}, h0, h);
-    const Gradients<T> out(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, dweight_hr, dh0, dc0);
+    const Gradients<T> out(check, sizes, dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, dweight_hr,
+                           dh0, dc0);
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
     const KernelScope scope;
     const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);

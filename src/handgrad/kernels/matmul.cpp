@@ -3,6 +3,7 @@
 
 #include "core/bf16.h"
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/gil.h"
 #include "core/vector_product.h"
 
@@ -52,6 +53,18 @@ Matrix<T> matrix(const StridedIn<T>& x) {
 // c (batch, M, N) = a (batch, M, K) · b (batch, K, N), or all three without the batch's axis.
 template <class T>
 void matmul(StridedIn<T> a, StridedIn<T> b, Out<T> c) {
+    const Check check("matmul");
+    Size matrices{"batch"}, m{"M"}, inner{"K"}, n{"N"};
+    if (c.ndim() == 3) {
+        check.shape("c", c, matrices, m, n);
+        check.shape("a", a, matrices, m, inner);
+        check.shape("b", b, matrices, inner, n);
+    } else {
+        check.shape("c", c, m, n);
+        check.shape("a", a, m, inner);
+        check.shape("b", b, inner, n);
+    }
+    if (c.size() == 0) return;
     const int axes = static_cast<int>(c.ndim());
     const long batch = axes == 3 ? c.shape(0) : 1;
     const long rows = c.shape(axes - 2), columns = c.shape(axes - 1);

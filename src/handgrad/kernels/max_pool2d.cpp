@@ -95,7 +95,10 @@ void pool_padded_row(const Pooling& pool, long j, const T* image, T* best, Index
 
 template <class T>
 void max_pool2d_forward(In<T> x, Out<T> y, Out<Index<T>> winner, const PoolingSizes& sizes) {
-    const Pooling pool(sizes);
+    const Check check("max_pool2d_forward");
+    const Pooling pool(check, sizes, "x", x, "y", y, 8 * sizeof(Index<T>));
+    check.values("winner", winner, y.size());
+    if (x.size() == 0 && y.size() == 0) return;
     Vec<Index<T>> numbers;
     for (int i = 0; i < kLanes<T>; i++) numbers[i] = i;
     const WithoutGil unlocked;
@@ -136,7 +139,10 @@ void scatter_in_twos(const Pooling& pool, const T* gradient, const Index<T>* win
 
 template <class T>
 void max_pool2d_backward(In<T> dy, In<Index<T>> winner, Out<T> dx, const PoolingSizes& sizes) {
-    const Pooling pool(sizes);
+    const Check check("max_pool2d_backward");
+    const Pooling pool(check, sizes, "dx", dx, "dy", dy, 8 * sizeof(Index<T>));
+    check.values("winner", winner, dy.size());
+    if (dx.size() == 0 && dy.size() == 0) return;
     Vec<Index<T>> numbers;
     for (int i = 0; i < kLanes<T>; i++) numbers[i] = i;
     std::atomic<bool> strayed{false};

@@ -10,6 +10,7 @@ void bind(nb::module_& m) {
                          double momentum, double dampening, double weight_decay, double scale) {
         const T rate = T(lr), decay = T(weight_decay), keep = T(momentum), take = T(1 - dampening);
         sweep<T>(
+            Check("momentum"),
             [=](Vec<T>& p, Vec<T> g, Vec<T>& velocity) {
                 g += decay * p;
                 velocity = keep * velocity + take * g;

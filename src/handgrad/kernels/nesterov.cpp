@@ -10,6 +10,7 @@ void bind(nb::module_& m) {
                          double momentum, double weight_decay, double scale) {
         const T rate = T(lr), decay = T(weight_decay), keep = T(momentum);
         sweep<T>(
+            Check("nesterov"),
             [=](Vec<T>& p, Vec<T> g, Vec<T>& velocity) {
                 g += decay * p;
                 velocity = keep * velocity + g;

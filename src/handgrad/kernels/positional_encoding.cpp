@@ -1,5 +1,6 @@
 // Positional encoding: y = x + P, one row of P for every step.
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/gil.h"
 #include "core/rows.h"
 
@@ -10,6 +11,9 @@ namespace {
 template <class T>
 void add_repeated(In<T> x, In<T> p, Out<T> y) {
     const long width = p.size(), rows = width == 0 ? 0 : x.size() / width;
+    const Check check("add_repeated");
+    check.values("x", x, rows, width);
+    check.values("y", y, rows, width);
     const KernelScope scope(x.size());
     parallel_for(rows, rows_per_chunk(width), [&](long begin, long end) {
         for (long row = begin; row < end; row++) {

@@ -11,6 +11,7 @@ void bind(nb::module_& m) {
         const T rate = T(lr), decay = T(weight_decay), keep = T(alpha), take = T(1 - alpha),
                 floor = T(eps);
         sweep<T>(
+            Check("rmsprop"),
             [=](Vec<T>& p, Vec<T> g, Vec<T>& v) {
                 g += decay * p;
                 v = keep * v + take * g * g;

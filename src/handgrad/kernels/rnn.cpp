@@ -35,6 +35,11 @@ template <class T>
 void rnn_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>> bias_ih,
                  std::optional<In<T>> bias_hh, std::optional<In<T>> h0,
                  std::optional<Indices> lengths, bool relu, bool reverse, Out<T> y, Out<T> h_n) {
+    const Check check("rnn_forward");
+    LayerSizes sizes =
+        checked_layer<T>(check, 1, x, weight_ih, weight_hh, {}, bias_ih, bias_hh, h0);
+    check.shape("y", y, sizes.batch, sizes.steps, sizes.size);
+    check.shape("h_n", h_n, sizes.batch, sizes.size);
     const Inputs<T> in(1, x, weight_ih, weight_hh, {}, bias_ih, bias_hh, h0, y.data());
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
     const KernelScope scope;
@@ -51,8 +56,14 @@ void rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih,
                   In<T> y, std::optional<Out<T>> dx, std::optional<Out<T>> dweight_ih,
                   std::optional<Out<T>> dweight_hh, std::optional<Out<T>> dbias_ih,
                   std::optional<Out<T>> dbias_hh, std::optional<Out<T>> dh0) {
+    const Check check("rnn_backward");
+    LayerSizes sizes = checked_layer<T>(check, 1, x, weight_ih, weight_hh, {}, {}, {}, h0);
+    check.shape("dy", dy, sizes.batch, sizes.steps, sizes.size);
+    check.shape("dh_n", dh_n, sizes.batch, sizes.size);
+    check.shape("y", y, sizes.batch, sizes.steps, sizes.size);
     const Inputs<T> in(1, x, weight_ih, weight_hh, {}, {}, {}, h0, const_cast<T*>(y.data()));
-    const Gradients<T> out(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, {}, dh0, {});
+    const Gradients<T> out(check, sizes, dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh, {}, dh0,
+                           {});
     const auto* checked = checked_lengths(lengths, x.shape(0), x.shape(1));
     const KernelScope scope;
     const Sequences sequences(x.shape(0), x.shape(1), checked, reverse);

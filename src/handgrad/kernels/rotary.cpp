@@ -1,5 +1,6 @@
 // Rotary positions: pairs of features (i, i + d/2) turned by an angle, or turned back.
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/gil.h"
 #include "core/rows.h"
 
@@ -9,6 +10,16 @@ namespace {
 // y (N, H, T, d), with any strides of the leading axes, from x and the cosines and sines (T, d/2).
 template <class T>
 void rotary(StridedIn<T> x, In<T> cos, In<T> sin, StridedOut<T> y, bool back) {
+    const Check check("rotary");
+    Size n{"N"}, h{"H"}, t{"T"}, d{"d"};
+    check.shape("x", x, n, h, t, d);
+    check.shape("y", y, n, h, t, d);
+    check.rows_in_one_piece("x", x);
+    check.rows_in_one_piece("y", y);
+    check.divides("2", 2, d);
+    check.shape("cos", cos, t, d / 2);
+    check.shape("sin", sin, t, d / 2);
+    if (d == 0) return;
     const long heads = x.shape(1), steps = x.shape(2), half = x.shape(3) / 2;
     const long rows = x.shape(0) * heads * steps;
     const KernelScope scope(rows * half);

@@ -9,8 +9,9 @@ void bind(nb::module_& m) {
     m.def("sgd",
           [](Out<T> parameter, In<T> gradient, double lr, double weight_decay, double scale) {
               const T rate = T(lr), decay = T(weight_decay);
-              sweep<T>([=](Vec<T>& p, Vec<T> g) { p -= rate * (g + decay * p); }, scale, parameter,
-                       gradient);
+              sweep<T>(
+                  Check("sgd"), [=](Vec<T>& p, Vec<T> g) { p -= rate * (g + decay * p); }, scale,
+                  parameter, gradient);
           });
 }
 

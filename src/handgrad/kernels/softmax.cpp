@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/gil.h"
 #include "core/rows.h"
 #include "core/vectormath.h"
@@ -11,6 +12,10 @@ namespace {
 
 template <class T>
 void softmax_forward(In<T> x, Out<T> y, long outer, long width, long inner) {
+    const Check check("softmax_forward");
+    check.values("x", x, outer, width, inner);
+    check.values("y", y, outer, width, inner);
+    if (x.size() == 0) return;
     const KernelScope scope(x.size());
     for_rows<T, 1>({outer, width, inner}, {x.data()}, y.data(), [=](long, auto in, T* out) {
         const T* scores = in[0];
@@ -29,6 +34,11 @@ void softmax_forward(In<T> x, Out<T> y, long outer, long width, long inner) {
 
 template <class T>
 void softmax_backward(In<T> dy, In<T> y, Out<T> dx, long outer, long width, long inner) {
+    const Check check("softmax_backward");
+    check.values("dy", dy, outer, width, inner);
+    check.values("y", y, outer, width, inner);
+    check.values("dx", dx, outer, width, inner);
+    if (y.size() == 0) return;
     const KernelScope scope(y.size());
     for_rows<T, 2>(
         {outer, width, inner}, {dy.data(), y.data()}, dx.data(), [=](long, auto in, T* out) {

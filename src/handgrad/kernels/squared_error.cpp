@@ -1,5 +1,6 @@
 // Squared error: (x − t)², summed or value by value.
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/elementwise.h"
 #include "core/gil.h"
 
@@ -8,6 +9,7 @@ namespace {
 
 template <class T>
 double squared_error_sum(In<T> x, In<T> target) {
+    Check("squared_error_sum").values("target", target, x.size());
     const KernelScope scope(x.size());
     return parallel_reduce_sum<T>(x.size(), [x = x.data(), t = target.data()](auto lanes) {
         const Vec<T> difference = lanes.load(x) - lanes.load(t);
@@ -17,6 +19,9 @@ double squared_error_sum(In<T> x, In<T> target) {
 
 template <class T>
 void squared_error_values(In<T> x, In<T> target, Out<T> losses) {
+    const Check check("squared_error_values");
+    check.values("target", target, x.size());
+    check.values("losses", losses, x.size());
     const KernelScope scope(x.size());
     parallel_transform<T>(x.size(),
                           [x = x.data(), t = target.data(), losses = losses.data()](auto lanes) {
@@ -29,6 +34,10 @@ void squared_error_values(In<T> x, In<T> target, Out<T> losses) {
 template <class T>
 void squared_error_backward(std::optional<In<T>> dlosses, In<T> x, In<T> target, Out<T> dx,
                             double factor) {
+    const Check check("squared_error_backward");
+    check.values("dlosses", dlosses, x.size());
+    check.values("target", target, x.size());
+    check.values("dx", dx, x.size());
     const KernelScope scope(x.size());
     parallel_transform<T>(x.size(), [given = data_or_null(dlosses), x = x.data(), t = target.data(),
                                      dx = dx.data(), factor = T(factor)](auto lanes) {

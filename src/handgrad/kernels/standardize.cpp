@@ -7,12 +7,23 @@ namespace {
 template <class T>
 void bind(nb::module_& m) {
     m.def("standardize_forward", [](In<T> x, Out<T> y, Out<T> statistics, long width, double eps) {
-        normalize_rows<T, true>(x.data(), nullptr, nullptr, y.data(), statistics.data(),
-                                x.size() / width, width, T(eps));
+        const Check check("standardize_forward");
+        Size rows{"N"};
+        check.shape("statistics", statistics, several(rows), 2);
+        check.values("x", x, rows, width);
+        check.values("y", y, rows, width);
+        normalize_rows<T, true>(x.data(), nullptr, nullptr, y.data(), statistics.data(), rows,
+                                width, T(eps));
     });
     m.def("standardize_backward", [](In<T> dy, In<T> x, In<T> statistics, Out<T> dx, long width) {
+        const Check check("standardize_backward");
+        Size rows{"N"};
+        check.shape("statistics", statistics, several(rows), 2);
+        check.values("x", x, rows, width);
+        check.values("dy", dy, rows, width);
+        check.values("dx", dx, rows, width);
         normalize_rows_backward<T, true>(dy.data(), x.data(), nullptr, statistics.data(), nullptr,
-                                         dx.data(), nullptr, nullptr, dy.size() / width, width);
+                                         dx.data(), nullptr, nullptr, rows, width);
     });
 }
 

@@ -1,5 +1,6 @@
 // Plain sums of arrays.
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/elementwise.h"
 #include "core/gil.h"
 
@@ -9,6 +10,9 @@ namespace {
 // y = a + b.
 template <class T>
 void add_arrays(In<T> a, In<T> b, Out<T> y) {
+    const Check check("add_arrays");
+    check.values("a", a, y.size());
+    check.values("b", b, y.size());
     const KernelScope scope(y.size());
     parallel_transform<T>(y.size(), [a = a.data(), b = b.data(), y = y.data()](auto lanes) {
         lanes.store(y, lanes.load(a) + lanes.load(b));

@@ -2,6 +2,7 @@
 #include "core/vectormath.h"
 
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/elementwise.h"
 
 namespace handgrad {
@@ -9,7 +10,8 @@ namespace {
 
 template <class T, class F>
 void bind_function(nb::module_& m, const char* name, const F& f) {
-    m.def(name, [f](In<T> x, Out<T> y) {
+    m.def(name, [name, f](In<T> x, Out<T> y) {
+        Check(name).values("y", y, x.size());
         parallel_transform<T>(x.size(), [=, x = x.data(), y = y.data()](auto lanes) {
             lanes.store(y, f(lanes.load(x)));
         });

@@ -8,6 +8,7 @@ from typing import Any, Final
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
 from handgrad.layers.base import OpLayer, Shape
+from handgrad.layers.inputs import in_own_type
 from handgrad.ops import erf, gelu, leaky_relu, relu, sigmoid, silu, sin, softmax, tanh
 
 _OPS: Final = {
@@ -40,6 +41,7 @@ class Activation(OpLayer):
         self.op = _OPS[name]
         self.options = options
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         y, cache = self.op.forward(x, **self.options)
         return y, cache

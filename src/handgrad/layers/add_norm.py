@@ -11,6 +11,7 @@ from handgrad.arrays import Array
 from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Row, Shape, backward_residual, forward_residual, merge, part
 from handgrad.layers.construction import InputSize
+from handgrad.layers.inputs import in_own_type
 from handgrad.layers.normalization import LayerNorm, RMSNorm
 from handgrad.ops.arguments import check_choice
 
@@ -67,6 +68,7 @@ class AddNorm(Layer):
         self.inner = inner
         self.layers = {"norm": self.norm, "inner": inner}
 
+    @in_own_type
     def forward(
         self, x: Array, *others: Array, training: bool = False, **settings: Any
     ) -> tuple[Array, Cache]:

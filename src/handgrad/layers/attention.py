@@ -15,6 +15,7 @@ from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Shape, backward_residual, forward_residual, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.dense import Dense
+from handgrad.layers.inputs import in_own_type
 from handgrad.layers.lora import LoRADense
 from handgrad.layers.normalization import RMSNorm
 from handgrad.ops import attention, dropout, rotary
@@ -186,6 +187,7 @@ class MultiHeadAttention(Layer):
             raise ArgumentError(f"MultiHeadAttention: {name} is {asked}; allowed: 0 or more")
         return asked or size
 
+    @in_own_type
     def forward(
         self,
         query: Array,

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.calls import explained
+from handgrad.calls import construct
 from handgrad.dispatch import SKIP
 from handgrad.elsewhere import OF_LAYERS
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.kernels.sums import add
-from handgrad.layers.construction import Construction, recorded
+from handgrad.layers.construction import Construction, LayerType
 from handgrad.layers.construction import Shape as Shape
 from handgrad.layers.flat import FlatArrays, NamedArrays, written_into
-from handgrad.layers.inputs import in_own_type
 from handgrad.layers.inputs import reads_tokens as reads_tokens
 from handgrad.layers.summary import Row as Row
 from handgrad.layers.summary import Summary, layer_text
+from handgrad.lazy import public
 from handgrad.ops.activation import own_options
 from handgrad.printing import html_text
 from handgrad.suggestions import NoAttributeError, raise_own_error
@@ -41,14 +41,15 @@ class NotBuiltError(ArgumentError, AttributeError):
     """A layer is used before the sizes and generators it was made without are known."""
 
 
-class Layer:
+class Layer(metaclass=LayerType):
     """Parameters, forward and backward.
 
     Calling a layer, y = layer(x), is its forward without training and without the cache.
 
     Forward takes arrays in the type of the layer's parameters. Other floats, and integers and
     booleans in the place of x unless it is tokens, are converted, with one HandgradWarning for each
-    type; gradients come back in the type of the parameters.
+    type; gradients come back in the type of the parameters. The decorator `in_own_type`
+    above forward does that; one without it takes what it is given.
 
     A subclass keeps its parameters, buffers and generators in attributes and names them in
     `parameter_names`, `buffer_names` and `generator_names` (an attribute that is None is absent);
@@ -107,12 +108,6 @@ class Layer:
         super().__init_subclass__(**options)
         for name in _PROMISES:
             setattr(cls, name, vars(cls).get(name, getattr(Layer, name)))
-        if "__init__" in vars(cls):
-            init = recorded(cls.__init__)
-            is_own = cls.__module__.startswith("handgrad.")
-            cls.__init__ = explained(init) if is_own else init  # type: ignore[method-assign]
-        if "forward" in vars(cls):
-            cls.forward = in_own_type(cls.forward)  # type: ignore[method-assign]
 
     if not TYPE_CHECKING:  # for type checkers a layer has the attributes that it declares
 
@@ -204,39 +199,16 @@ class Layer:
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write weights, buffers and the model's description to a .safetensors file.
-
-        `hg.load` makes the same model of it. Of a model with layers that are not handgrad's only
-        the arrays are kept, because no file names code that would run.
-        Raises RunError where the file cannot be written.
-        """
-        from handgrad.inference.files import save_model
-
-        save_model(self, path)
+        """`hg.save`: write weights, buffers and the model's description to a .safetensors file."""
+        public("save")(self, path)
 
     def load_weights(self, path: str | os.PathLike[str]) -> None:
-        """Put the weights and buffers of a file that `save` or a run wrote into this model.
-
-        Raises RunError or DataError for a file that is missing, damaged or of another model; then
-        nothing has been changed.
-        """
-        from handgrad.inference.files import load_weights
-
-        load_weights(self, path)
+        """`hg.load_weights`: put the arrays of a file that `save` or a run wrote into it."""
+        public("load_weights")(self, path)
 
     def to_torch(self) -> Any:
-        """A torch.nn.Module that computes the same, in eval mode, with a copy of the weights.
-
-        `hg.from_torch` is the other way, and lists the modules. A layer with an activation of its
-        own becomes two modules in a Sequential; one that hides later steps (causal=True) adds that
-        mask itself. Recurrent layers and attention return what torch.nn's do, with batch_first;
-        in a container they are wrapped, so that only y goes on.
-        Raises ArgumentError, with its place in the model, for a layer or a setting that torch.nn
-        has not, and what `build` is missing. Needs PyTorch.
-        """
-        from handgrad.torch.conversion import to_torch
-
-        return to_torch(self)
+        """`hg.to_torch`: a torch.nn.Module that computes the same, with a copy of the weights."""
+        return public("to_torch")(self)
 
     def _lacks(self) -> tuple[str, ...]:
         """The arguments of its own constructor that are left open."""
@@ -269,7 +241,7 @@ class Layer:
         own = rng.spawn(1)[0] if "rng" in kind.generator_names else rng
         bound = record.filled(shape, own)
         try:
-            kind.__init__(self, *bound.args, **bound.kwargs)
+            construct(self, bound.args, bound.kwargs)
         except HandgradError as error:
             raise type(error)(f"{what}: {error}") from None
 
@@ -429,7 +401,7 @@ class Layer:
         return Summary(kind, input_shape, tuple(found), self.parameter_bytes, trained)
 
     def __repr__(self) -> str:
-        return layer_text(self)
+        return layer_text(type(self), self.settings)
 
     def _repr_html_(self) -> str:
         return html_text(repr(self)) + (self.summary()._repr_html_() if self.is_built else "")

@@ -6,13 +6,16 @@ runs later, in `Layer.build` or at the first fit, once the shape of an example a
 
 from __future__ import annotations
 
-import functools
 import inspect
+from abc import ABCMeta
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
+
+from handgrad.calls import Explained, check_call, construct, constructor_of, is_own
 
 Shape = tuple[int, ...]
 
@@ -42,13 +45,6 @@ FROM_SHAPE: Final[Mapping[str, Callable[[Shape], Any]]] = {
 }
 
 
-@functools.cache
-def signature_of(kind: type) -> inspect.Signature:
-    """The signature of a class's constructor, without self."""
-    given = inspect.signature(kind.__init__)  # type: ignore[misc]
-    return given.replace(parameters=list(given.parameters.values())[1:])
-
-
 @dataclass
 class Construction:
     """The arguments that a constructor was called with, by parameter, and those left open."""
@@ -60,8 +56,8 @@ class Construction:
     @classmethod
     def of(cls, kind: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Construction:
         """The call of this class's constructor. Raises TypeError where it cannot take them."""
-        given = signature_of(kind).bind(*args, **kwargs).arguments
-        parameters = signature_of(kind).parameters
+        given = constructor_of(kind).bind(*args, **kwargs).arguments
+        parameters = constructor_of(kind).parameters
         missing = tuple(
             name
             for name, parameter in parameters.items()
@@ -80,7 +76,7 @@ class Construction:
         for name in self.missing:
             self.arguments[name] = rng if name not in FROM_SHAPE else FROM_SHAPE[name](shape or ())
         self.missing = ()
-        signature = signature_of(self.kind)
+        signature = constructor_of(self.kind)
         ordered = {n: self.arguments[n] for n in signature.parameters if n in self.arguments}
         return inspect.BoundArguments(signature, ordered)
 
@@ -89,7 +85,7 @@ class Construction:
         return dict(self._settings())
 
     def _settings(self) -> Iterator[tuple[str, Any]]:
-        for name, parameter in signature_of(self.kind).parameters.items():
+        for name, parameter in constructor_of(self.kind).parameters.items():
             if name not in self.arguments:
                 continue
             value = self.arguments[name]
@@ -101,21 +97,23 @@ class Construction:
                 yield name, value
 
 
-def recorded(init: Callable[..., None]) -> Callable[..., None]:
-    """The constructor of a layer, which notes its arguments and waits while one is missing."""
+class LayerType(Explained, ABCMeta):
+    """The type of layers: their constructors wait while an argument is missing, and keep all."""
 
-    @functools.wraps(init)
-    def construct(self: Any, *args: Any, **kwargs: Any) -> None:
-        if "_construction" not in vars(self):  # else a derived class's constructor is at work
-            try:
-                self._construction = Construction.of(type(self), args, kwargs)
-            except TypeError:
-                return init(self, *args, **kwargs)
-            if self._construction.missing:
-                return None
-        return init(self, *args, **kwargs)
+    if not TYPE_CHECKING:
 
-    return construct
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            init = cls.__init__
+            if init is object.__init__:
+                return super().__call__(*args, **kwargs)
+            made, record = cls.__new__(cls, *args, **kwargs), None
+            with suppress(TypeError):  # the constructor says in its own words what is wrong
+                record = made._construction = Construction.of(cls, args, kwargs)
+            if record is None or not record.missing:
+                construct(made, args, kwargs)
+            elif is_own(init):
+                check_call(cls.__name__, init, args, kwargs)
+            return made
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:

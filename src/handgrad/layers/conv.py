@@ -13,6 +13,7 @@ from handgrad.errors import ArgumentError, ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import OpLayer, Shape
 from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.inputs import in_own_type
 from handgrad.ops import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from handgrad.ops.activation import check_activation
 from handgrad.ops.windows import Setting, check_setting, output_size, per_axis, unpadded_size
@@ -78,6 +79,7 @@ class _Convolution(OpLayer):
         self.weight = self.initializer(shape, rng, dtype=dtype)
         self.bias = np.zeros(out_channels, dtype=dtype) if bias else None
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         y, cache = self.op.forward(
             x,
@@ -169,6 +171,7 @@ class _TransposedConvolution(OpLayer):
         self.weight = initializer(shape, rng, dtype=dtype)
         self.bias = np.zeros(out_channels, dtype=dtype) if bias else None
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         y, cache = self.op.forward(
             x,

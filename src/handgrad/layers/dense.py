@@ -13,6 +13,7 @@ from handgrad.errors import ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import OpLayer, Shape, activation_options
 from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.inputs import in_own_type
 from handgrad.ops import dense
 from handgrad.ops.activation import check_activation
 
@@ -52,6 +53,7 @@ class Dense(OpLayer):
         self.weight = self.initializer((out_features, in_features), rng, dtype=dtype)
         self.bias = np.zeros(out_features, dtype=dtype) if bias else None
 
+    @in_own_type
     def forward(
         self, x: Array, *, training: bool = False, residual: Array | None = None
     ) -> tuple[Array, Any]:

@@ -10,6 +10,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
 from handgrad.layers.base import OpLayer, Shape
 from handgrad.layers.construction import FROM_SEED
+from handgrad.layers.inputs import in_own_type
 from handgrad.ops import dropout
 
 
@@ -30,6 +31,7 @@ class Dropout(OpLayer):
         self.p = p
         self.rng = rng
 
+    @in_own_type
     def forward(
         self, x: Array, *, training: bool = False, residual: Array | None = None
     ) -> tuple[Array, Any]:

@@ -14,6 +14,7 @@ from handgrad.dispatch import KernelCache
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer, Shape
 from handgrad.layers.construction import FROM_SEED
+from handgrad.layers.inputs import in_own_type
 from handgrad.ops import embedding
 
 
@@ -45,6 +46,7 @@ class Embedding(Layer):
         if padding_idx is not None:
             self.weight[padding_idx] = 0.0
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         return embedding.forward(x, self.weight, padding_idx=self.padding_idx)
 

@@ -9,6 +9,7 @@ from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.layers.base import Layer, Shape
+from handgrad.layers.inputs import in_own_type
 
 
 class Flatten(Layer):
@@ -16,6 +17,7 @@ class Flatten(Layer):
 
     capturable = True
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Shape]:
         shape = tuple(x.shape)
         return array_namespace(x).reshape(x, (shape[0], math.prod(shape[1:]))), shape

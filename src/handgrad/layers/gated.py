@@ -8,6 +8,7 @@ from typing import Any
 from handgrad.arrays import Array
 from handgrad.errors import ShapeError
 from handgrad.layers.base import OpLayer, Shape
+from handgrad.layers.inputs import in_own_type
 from handgrad.ops import geglu, swiglu
 from handgrad.ops.arguments import check_choice
 from handgrad.ops.gelu import APPROXIMATIONS
@@ -34,6 +35,7 @@ class SwiGLU(_Gated):
     op = swiglu
     capturable = True
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         return swiglu.forward(x)
 
@@ -48,5 +50,6 @@ class GEGLU(_Gated):
         check_choice("GEGLU", "approximate", approximate, APPROXIMATIONS)
         self.approximate = approximate
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         return geglu.forward(x, approximate=self.approximate)

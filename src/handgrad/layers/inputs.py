@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
 
 import array_api_compat
 import numpy as np
@@ -15,11 +15,23 @@ from handgrad.conversion import converted
 from handgrad.dispatch.values import remedy, shown
 from handgrad.errors import ArgumentError
 
-if TYPE_CHECKING:
-    from handgrad.layers.base import Layer
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def in_own_type(written: Callable[..., Any]) -> Callable[..., Any]:
+class TakesInputs(Protocol):
+    """What a layer says of its inputs."""
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]: ...
+    @property
+    def buffer_names(self) -> tuple[str, ...]: ...
+    @property
+    def takes_tokens(self) -> bool: ...
+    @property
+    def layers(self) -> Mapping[str, TakesInputs]: ...
+
+
+def in_own_type(written: Method) -> Method:
     """A layer's forward, called with inputs in the type of the layer's parameters.
 
     One array of that type costs a comparison. The function as written stays reachable as
@@ -29,7 +41,7 @@ def in_own_type(written: Callable[..., Any]) -> Callable[..., Any]:
     if _names(written)[:2] == ("x", "training"):
         forward = _of_one_input(written, forward)
     forward.reference = written  # type: ignore[attr-defined]
-    return forward
+    return forward  # type: ignore[return-value]
 
 
 def _of_one_input(written: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,7 +52,7 @@ def _of_one_input(written: Callable[..., Any], other: Callable[..., Any]) -> Cal
     ndarray = np.ndarray
 
     @functools.wraps(written)
-    def forward(self: Layer, x: Any, *others: Any, training: bool = False, **settings: Any) -> Any:
+    def forward(self: Any, x: Any, *others: Any, training: bool = False, **settings: Any) -> Any:
         try:
             plain = type(x) is ndarray and x.dtype is self._input_type
         except AttributeError:  # it has met no input yet
@@ -54,7 +66,7 @@ def _of_one_input(written: Callable[..., Any], other: Callable[..., Any]) -> Cal
 
 def _of_any_inputs(written: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(written)
-    def forward(self: Layer, *inputs: Any, **settings: Any) -> Any:
+    def forward(self: Any, *inputs: Any, **settings: Any) -> Any:
         try:
             (x,) = inputs
             plain = type(x) is np.ndarray and x.dtype is self._input_type
@@ -78,7 +90,7 @@ def _names(forward: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _settled(
-    layer: Layer, names: tuple[str, ...], inputs: tuple[Any, ...], settings: dict[str, Any]
+    layer: Any, names: tuple[str, ...], inputs: tuple[Any, ...], settings: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments with arrays of floats, and x whatever numbers it has, in the layer's type."""
     own = _own_type(layer)
@@ -95,7 +107,7 @@ def _settled(
     return inputs, settings
 
 
-def _own_type(layer: Layer) -> np.dtype[Any] | None:
+def _own_type(layer: TakesInputs) -> np.dtype[Any] | None:
     """The type of the first array of floats among parameters and buffers; None without one."""
     for name in (*layer.parameter_names, *layer.buffer_names):
         dtype = getattr(getattr(layer, name), "dtype", None)
@@ -104,7 +116,7 @@ def _own_type(layer: Layer) -> np.dtype[Any] | None:
     return next(filter(None, map(_own_type, layer.layers.values())), None)
 
 
-def _first(layer: Layer, name: str, x: Any, own: np.dtype[Any], tokens: bool) -> Any:
+def _first(layer: TakesInputs, name: str, x: Any, own: np.dtype[Any], tokens: bool) -> Any:
     if type(x) is np.ndarray:
         return (
             x
@@ -120,7 +132,9 @@ def _first(layer: Layer, name: str, x: Any, own: np.dtype[Any], tokens: bool) ->
     return x
 
 
-def _other(layer: Layer, names: tuple[str, ...], i: int, value: Any, own: np.dtype[Any]) -> Any:
+def _other(
+    layer: TakesInputs, names: tuple[str, ...], i: int, value: Any, own: np.dtype[Any]
+) -> Any:
     """Another input, such as a memory or a state; integers are lengths or tokens."""
     if type(value) is tuple:
         return tuple(_other(layer, names, i, each, own) for each in value)
@@ -129,7 +143,7 @@ def _other(layer: Layer, names: tuple[str, ...], i: int, value: Any, own: np.dty
     return value
 
 
-def reads_tokens(layer: Layer) -> bool:
+def reads_tokens(layer: TakesInputs) -> bool:
     """Return whether the layer, or the first of those in it, takes tokens."""
     first = next(iter(layer.layers.values()), None)
     return layer.takes_tokens or (first is not None and reads_tokens(first))

@@ -10,6 +10,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ShapeError
 from handgrad.kernels import invalidate_capture
 from handgrad.layers.base import Layer, Shape
+from handgrad.layers.inputs import in_own_type
 
 
 class LastStep(Layer):
@@ -25,6 +26,7 @@ class LastStep(Layer):
     def __init__(self, *, bidirectional: bool = False) -> None:
         self.bidirectional = bidirectional
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Shape]:
         self.output_shape(tuple(x.shape[1:]))
         y = x[:, -1, :]

@@ -18,6 +18,7 @@ from handgrad.layers.activation import Activation
 from handgrad.layers.base import Layer, Shape
 from handgrad.layers.construction import FROM_SEED
 from handgrad.layers.dense import Dense
+from handgrad.layers.inputs import in_own_type
 from handgrad.ops import dense as dense_op
 from handgrad.ops import dropout as dropout_op
 
@@ -81,6 +82,7 @@ class LoRADense(Layer):
         self.lora_b = np.zeros((self.out_features, rank), dtype)
         self.frozen = ("weight", "bias")
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Cache]:
         z, dropped = dropout_op.forward(x, self.dropout, self.rng, training=training)
         u, down = self.op.forward(z, self.lora_a)

@@ -12,6 +12,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import OpLayer, Shape
 from handgrad.layers.construction import InputSize
+from handgrad.layers.inputs import in_own_type
 from handgrad.ops import batch_norm, group_norm, layer_norm, rms_norm
 from handgrad.ops.activation import check_activation
 
@@ -56,6 +57,7 @@ class LayerNorm(_RowNorm):
         super().__init__(features, eps=eps, dtype=dtype)
         self.beta = np.zeros(features, dtype=dtype) if bias else None
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         xp = array_namespace(self.gamma)
         beta = xp.zeros_like(self.gamma) if self.beta is None else self.beta
@@ -71,6 +73,7 @@ class RMSNorm(_RowNorm):
     capturable = True
     adds_residual_backward = True
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         return rms_norm.forward(x, self.gamma, eps=self.eps)
 
@@ -108,6 +111,7 @@ class BatchNorm(OpLayer):
         self.running_mean: Array = np.zeros(channels, dtype=dtype)
         self.running_var = np.ones(channels, dtype=dtype)
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         y, cache = self.op.forward(
             x,
@@ -167,6 +171,7 @@ class GroupNorm(OpLayer):
         self.gamma = np.ones(channels, dtype=dtype)
         self.beta = np.zeros(channels, dtype=dtype)
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         return group_norm.forward(
             x, self.gamma, self.beta, num_groups=self.num_groups, eps=self.eps

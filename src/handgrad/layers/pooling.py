@@ -8,6 +8,7 @@ from typing import Any
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import OpLayer, Shape
+from handgrad.layers.inputs import in_own_type
 from handgrad.ops import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from handgrad.ops.windows import Setting, check_setting, output_size, per_axis
 
@@ -69,6 +70,7 @@ class _MaxPool(_Pooling):
         self.padding = padding
         self.dilation = dilation
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         y, cache = self.op.forward(x, self.kernel_size, self.stride, self.padding, self.dilation)
         return y, cache
@@ -121,6 +123,7 @@ class _AvgPool(_Pooling):
         self.padding = padding
         self.count_include_pad = count_include_pad
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         y, cache = self.op.forward(
             x,

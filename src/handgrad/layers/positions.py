@@ -17,6 +17,7 @@ from handgrad.errors import ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer, OpLayer, Shape
 from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.inputs import in_own_type
 from handgrad.ops import embedding, positional_encoding
 
 #: GPT-2's choice for learned positions.
@@ -31,6 +32,7 @@ class PositionalEncoding(OpLayer):
     def __init__(self, *, base: float = 10000.0) -> None:
         self.base = base
 
+    @in_own_type
     def forward(self, x: Array, *, offset: int = 0, training: bool = False) -> tuple[Array, Any]:
         """`offset` is the position of the first step, for decoding step by step."""
         return positional_encoding.forward(x, offset=offset, base=self.base)
@@ -66,6 +68,7 @@ class LearnedPositions(Layer):
         self.initializer = initializer
         self.weight = initializer((length, features), rng, dtype=dtype)
 
+    @in_own_type
     def forward(self, x: Array, *, offset: int = 0, training: bool = False) -> tuple[Array, Any]:
         """y (N, T, features) of such an x; `offset` is the position of the first step, in decoding.
 

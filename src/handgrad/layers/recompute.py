@@ -9,6 +9,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.inputs import in_own_type
 
 
 class Cache(NamedTuple):
@@ -66,6 +67,7 @@ class Recompute(Layer):
         self.inner = inner
         self.layers = {"inner": inner}
 
+    @in_own_type
     def forward(self, x: Array, *others: Array, **settings: Any) -> tuple[Array, Cache]:
         return forward(self.inner, x, *others, **settings)
 

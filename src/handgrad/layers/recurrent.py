@@ -18,6 +18,7 @@ from handgrad.kernels.concatenate import concatenate, slice_features
 from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Shape
 from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.inputs import in_own_type
 from handgrad.ops import dropout as dropout_op
 
 #: One array, of LSTM the pair (h, c); of shape (layers · directions, N, size).
@@ -160,6 +161,7 @@ class Recurrent(Layer):
     def _refusal(self, found: str) -> ArgumentError:
         return ArgumentError(f"{type(self).__name__}: {found}")
 
+    @in_own_type
     def forward(
         self,
         x: Array,

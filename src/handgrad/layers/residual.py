@@ -10,6 +10,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ShapeError
 from handgrad.kernels.sums import add
 from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.inputs import in_own_type
 
 
 class Cache(NamedTuple):
@@ -35,6 +36,7 @@ class Residual(Layer):
         if projection is not None:
             self.layers["projection"] = projection
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Cache]:
         branch, inner = self.inner.forward_y(x, training=training)
         skip, projection = x, None

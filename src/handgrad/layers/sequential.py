@@ -22,6 +22,7 @@ from handgrad.layers.base import (
     part,
     walk,
 )
+from handgrad.layers.inputs import in_own_type
 
 
 class Sequential(Layer):
@@ -66,6 +67,7 @@ class Sequential(Layer):
         """The layer at this position."""
         return self._children[position]
 
+    @in_own_type
     def forward(
         self, x: Array, *, training: bool = False, residual: Array | None = None
     ) -> tuple[Array, tuple[Any, ...]]:

@@ -10,6 +10,7 @@ from handgrad.arrays import Array
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import OpLayer, Shape
+from handgrad.layers.inputs import in_own_type
 from handgrad.ops import standardize
 
 
@@ -42,6 +43,7 @@ class Standardize(OpLayer):
         self.axes = None if several is None else tuple(several)
         self.eps = eps
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         self._check(tuple(x.shape[1:]))
         return standardize.forward(x, axes=self.axes, eps=self.eps)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from handgrad.layers.construction import Shape, signature_of
+from handgrad.calls import constructor_of
+from handgrad.layers.construction import Shape
 from handgrad.printing import call_text, html, terminal_text
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from handgrad.layers.base import Layer
 
 
 class Row(NamedTuple):
@@ -77,12 +76,10 @@ class Summary:
         return table
 
 
-def layer_text(layer: Layer) -> str:
+def layer_text(kind: type, settings: dict[str, Any]) -> str:
     """The call of the constructor that makes a layer, without generators."""
-    kind: type = type(layer)
-    settings = dict(layer.settings)
     positional: list[Any] = []
-    for name, parameter in signature_of(kind).parameters.items():
+    for name, parameter in constructor_of(kind).parameters.items():
         if parameter.kind is parameter.VAR_POSITIONAL:
             positional += settings.pop(f"*{name}", ())
         elif parameter.kind is parameter.KEYWORD_ONLY or name not in settings:

@@ -15,6 +15,7 @@ from handgrad.layers.add_norm import normalization_layer
 from handgrad.layers.attention import KeysValues
 from handgrad.layers.base import Layer, Row, Shape, first_trained, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.inputs import in_own_type
 from handgrad.layers.transformer_block import TransformerBlock
 
 Past = tuple[KeysValues, ...]
@@ -192,6 +193,7 @@ class TransformerEncoder(_Stack):
 
     forward_capturable = True
 
+    @in_own_type
     def forward(
         self,
         x: Array,
@@ -230,6 +232,7 @@ class TransformerDecoder(_Stack):
         settings = {"causal": True, **settings, "cross": True}
         super().__init__(blocks, d_model, heads, hidden, rng=rng, **settings)
 
+    @in_own_type
     def forward(
         self,
         x: Array,

@@ -14,6 +14,7 @@ from handgrad.layers.attention import KeysValues, MultiHeadAttention
 from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.feed_forward import FeedForward
+from handgrad.layers.inputs import in_own_type
 
 
 class Cache(NamedTuple):
@@ -116,6 +117,7 @@ class TransformerBlock(Layer):
             for name, layer in inner.items()
         }
 
+    @in_own_type
     def forward(
         self,
         x: Array,

@@ -17,16 +17,14 @@ processes (2019), its appendix on batch normalisation, for two batches.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.limits.asking import Expectations
 from handgrad.limits.variables import Batched, Nonlin, Variable, is_gaussian
 from handgrad.ops.activation import v_transform
-
-if TYPE_CHECKING:
-    from handgrad.limits.moments import Moments
 
 #: Functions with f(a u) = a f(u) for a > 0.
 HOMOGENEOUS: Final = ("identity", "relu", "leaky_relu")
@@ -37,7 +35,7 @@ _END: Final = 21.0
 _RANK: Final = 1e-12
 
 
-def batch_second(moments: Moments, u: Variable, v: Variable) -> Array | None:
+def batch_second(moments: Expectations, u: Variable, v: Variable) -> Array | None:
     """E[u v] for all pairs of examples where both are the same function of a normalised batch.
 
     None where there is no such integral.

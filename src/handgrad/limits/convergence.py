@@ -13,7 +13,7 @@ from handgrad.errors import ArgumentError
 from handgrad.layers import LSTM, Dropout, Embedding
 from handgrad.layers.base import Layer, walk
 from handgrad.limits.kernel import VarianceLike, kernel, program
-from handgrad.limits.variances import Drawn
+from handgrad.limits.variances import ParameterDistribution
 
 
 class Convergence(NamedTuple):
@@ -76,7 +76,9 @@ def convergence(
     return Convergence(limit, tuple(widths), tuple(means), slope)
 
 
-def redrawn(model: Layer, drawn: Mapping[str, Drawn], rng: np.random.Generator) -> Layer:
+def redrawn(
+    model: Layer, drawn: Mapping[str, ParameterDistribution], rng: np.random.Generator
+) -> Layer:
     """A copy of the model in float64 with normal weights of these variances, without dropout.
 
     What layers fix stays as they fix it: the bias of forget gates, the row of a padding token.

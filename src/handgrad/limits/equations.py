@@ -13,11 +13,11 @@ from handgrad.documents.formulas.formula import (
     Big,
     Fenced,
     Formula,
+    FormulaRow,
     Fraction,
     Number,
     Operator,
     Root,
-    Row,
     Script,
     Sign,
     Symbol,
@@ -31,7 +31,7 @@ from handgrad.limits.variables import (
     Bias,
     Concat,
     Function,
-    Input,
+    InputVector,
     LinComb,
     MatMul,
     Nonlin,
@@ -46,7 +46,7 @@ from handgrad.limits.variables import (
 _PRIME = Sign("′")
 
 
-class Line(NamedTuple):
+class VectorRow(NamedTuple):
     """A vector of the program: its kind (G or H), what it is, and its second moment where that
     follows from others by a rule of its own."""
 
@@ -87,14 +87,14 @@ class Equations:
         """Sums and functions are lines; what is drawn, given or put together stands within them."""
         return isinstance(variable, (LinComb, Nonlin, Function))
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[VectorRow]:
         """All lines, each after those it reads."""
         found = []
         for variable in self._families.values():
             kind = "G" if is_gaussian(variable) else "H"
             left = self._symbol(variable, variable)
             definition = equals(left, self._definition(variable))
-            found.append(Line(kind, definition, self._moment(variable)))
+            found.append(VectorRow(kind, definition, self._moment(variable)))
         return found
 
     def _key(self, variable: Variable) -> Any:
@@ -123,7 +123,7 @@ class Equations:
 
     def _symbol(self, variable: Variable, at: Variable) -> Formula:
         """The name of a vector within the line of another, with its index."""
-        if isinstance(variable, Input):
+        if isinstance(variable, InputVector):
             return _indexed(Symbol(variable.name), variable, at)
         if isinstance(variable, One):
             return Number("1")
@@ -211,14 +211,14 @@ class Equations:
     def _moving(self, variable: Variable, at: Variable | None = None) -> Formula:
         """A vector at the position that a sum runs over: s of steps, p or p + o of an image."""
         shown = self._operand(variable, variable)
-        bare = shown.parts[-1] if isinstance(shown, Row) else shown
+        bare = shown.parts[-1] if isinstance(shown, FormulaRow) else shown
         if not (isinstance(bare, Script) and bare.sub is not None):
             return shown
         moved: Formula = Symbol("s")
         if at is not None:
             moved = row(Symbol("p"), Sign("+"), Symbol("o")) if at.index else Symbol("p")
         changed = Script(bare.base, moved, bare.sup)
-        return row(*shown.parts[:-1], changed) if isinstance(shown, Row) else changed
+        return row(*shown.parts[:-1], changed) if isinstance(shown, FormulaRow) else changed
 
     def _normalised(self, inner: Variable, at: Variable, *, centred: bool) -> Formula:
         h = self._operand(inner, at)
@@ -330,7 +330,7 @@ def _indexed(symbol: Formula, variable: Variable, at: Variable) -> Formula:
 
 def _primed(symbol: Formula) -> Formula:
     """The same vector of the other example."""
-    if isinstance(symbol, Row):
+    if isinstance(symbol, FormulaRow):
         return row(*(each if each != symbol.parts[-1] else _primed(each) for each in symbol.parts))
     base, sub, sup = (
         (symbol.base, symbol.sub, symbol.sup)

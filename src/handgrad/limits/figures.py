@@ -59,7 +59,7 @@ def _condensed(values: Array) -> Array:
     return np.asarray(sums / np.outer(counts, counts))
 
 
-class Series(NamedTuple):
+class NamedCurve(NamedTuple):
     """A line and its name, which stands at its right end."""
 
     name: str
@@ -69,7 +69,7 @@ class Series(NamedTuple):
 
 
 def lines(
-    series: Sequence[Series],
+    series: Sequence[NamedCurve],
     caption: Content,
     description: str,
     *,

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.limits.asking import Expectations, Rule
 from handgrad.limits.lattice import Lattice
 from handgrad.limits.variables import (
     Gate,
@@ -33,9 +34,6 @@ from handgrad.limits.variables import (
 )
 from handgrad.ops import sigmoid
 from handgrad.ops.activation import gaussian_mean, v_transform
-
-if TYPE_CHECKING:
-    from handgrad.limits.moments import Moments, Rule
 
 #: Hermite polynomials of a gate, and nodes. For variances up to 10 of the gate the terms beyond
 #: are below 1e-9.
@@ -89,7 +87,7 @@ def gated(
 class Gates:
     """The gates behind the vectors of one pair of examples, at the points of a lattice."""
 
-    def __init__(self, moments: Moments, points: Lattice) -> None:
+    def __init__(self, moments: Expectations, points: Lattice) -> None:
         self._moments = moments
         self._points = points
         #: Gaussian vectors with their side, and L⁻¹ of their covariance L Lᵀ, a row for each.
@@ -143,13 +141,13 @@ class Gates:
         self._drawn.append((variable, side))
 
 
-def second_over_gates(moments: Moments, u: Variable, v: Variable) -> Rule:
+def second_over_gates(moments: Expectations, u: Variable, v: Variable) -> Rule:
     """E[u v] where one of them is gated, as the mean over the gates of what it is given them."""
     value = yield moments.ask("given", u, v)
     return value if isinstance(value, float) else np.mean(value, axis=0)
 
 
-def second_given_gates(moments: Moments, u: Variable, v: Variable) -> Rule:
+def second_given_gates(moments: Expectations, u: Variable, v: Variable) -> Rule:
     """E[u v] given all gates behind them, (points, 1); a number where no gate is."""
     for side, (first, other) in enumerate(((u, v), (v, u))):
         if not isinstance(first, Gated):
@@ -224,7 +222,7 @@ def are_mixtures(u: Nonlin, v: Nonlin) -> bool:
     return not (of_a & of_b or of_a & of_gates or of_b & of_gates)
 
 
-def second_of_mixtures(moments: Moments, u: Nonlin, v: Nonlin) -> Rule:
+def second_of_mixtures(moments: Expectations, u: Nonlin, v: Nonlin) -> Rule:
     """E[f(a + gate ⊙ b) f(a′ + gate′ ⊙ b′)]: for both gates' values on a grid, a V-transform."""
     one, other = _mixture_of(u.operand), _mixture_of(v.operand)
     assert one is not None
@@ -243,7 +241,7 @@ def second_of_mixtures(moments: Moments, u: Nonlin, v: Nonlin) -> Rule:
     return np.array([np.sum(coefficients * correlation ** np.arange(_NODES))])
 
 
-def mean_of_mixture(moments: Moments, u: Nonlin, side: int) -> Rule:
+def mean_of_mixture(moments: Expectations, u: Nonlin, side: int) -> Rule:
     """E[f(a + gate ⊙ b)]."""
     mixture = _mixture_of(u.operand)
     assert mixture is not None
@@ -252,7 +250,7 @@ def mean_of_mixture(moments: Moments, u: Nonlin, side: int) -> Rule:
     return np.array([polynomials[:, 0] @ gaussian_mean(u.activation, k11, **u.options)])
 
 
-def _variances(alone: Moments, mixture: _Mixture) -> Rule:
+def _variances(alone: Expectations, mixture: _Mixture) -> Rule:
     """Of a + gate ⊙ u at the nodes of the gate, with the gate there, and the gate's variance."""
     a = yield from _total(alone, mixture.a, mixture.a)
     b = yield from _total(alone, [mixture.b], [mixture.b])
@@ -262,7 +260,7 @@ def _variances(alone: Moments, mixture: _Mixture) -> Rule:
     return a + b * gate * gate, gate, c
 
 
-def _total(moments: Moments, left: list[Variable], right: list[Variable]) -> Rule:
+def _total(moments: Expectations, left: list[Variable], right: list[Variable]) -> Rule:
     total = 0.0
     for one in left:
         for other in right:

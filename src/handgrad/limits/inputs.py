@@ -11,7 +11,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 
 
-class Place(NamedTuple):
+class InputPosition(NamedTuple):
     """The entries of an example that one vector has: those at a position, along the features' axis.
 
     `features` says where that axis is: before the positions, as the channels of an image, behind
@@ -68,7 +68,7 @@ class Side:
         """Some of the examples."""
         return Side(self.x[chosen], None if self._lengths is None else self._lengths[chosen])
 
-    def values(self, place: Place) -> Array:
+    def values(self, place: InputPosition) -> Array:
         """The vectors at one place, (N, D), or the tokens there, (N,)."""
         position: tuple[Any, ...] = place.position
         if place.features == "flat":

@@ -23,7 +23,7 @@ from handgrad.limits.program import Build, Raw, Signal
 from handgrad.limits.rules import lower
 from handgrad.limits.samples import Samples
 from handgrad.limits.variables import Function, Gated, Variable, behind
-from handgrad.limits.variances import Drawn, Variances
+from handgrad.limits.variances import ParameterDistribution, Variances
 from handgrad.limits.windows import are_windows
 from handgrad.ops.arguments import check_choice
 
@@ -49,7 +49,7 @@ class Program(NamedTuple):
     """
 
     outputs: Signal
-    drawn: Mapping[str, Drawn]
+    drawn: Mapping[str, ParameterDistribution]
 
     @property
     def variables(self) -> list[Variable]:

@@ -18,11 +18,12 @@ generalization in neural networks (2018).
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.limits.asking import Ask, Rule
 from handgrad.limits.gates import (
     Gates,
     are_mixtures,
@@ -32,13 +33,16 @@ from handgrad.limits.gates import (
     second_of_mixtures,
     second_over_gates,
 )
+from handgrad.limits.inputs import Side
+from handgrad.limits.lattice import Lattice
+from handgrad.limits.samples import Samples
 from handgrad.limits.variables import (
     ONE,
     Bias,
     Coefficient,
     Concat,
     Gated,
-    Input,
+    InputVector,
     LinComb,
     MatMul,
     Nonlin,
@@ -50,25 +54,6 @@ from handgrad.limits.variables import (
 from handgrad.limits.windows import are_windows, second_of_windows, tangent_of_windows
 from handgrad.ops import matmul
 from handgrad.ops.activation import gaussian_mean, v_transform
-
-if TYPE_CHECKING:
-    from handgrad.limits.inputs import Side
-    from handgrad.limits.lattice import Lattice
-    from handgrad.limits.samples import Samples
-
-
-class Ask(NamedTuple):
-    """One expectation: `kind` "second" is E[u v], "given" that given the gates behind u and v,
-    "tangent" the tangent kernel of u and v."""
-
-    moments: Moments
-    kind: str
-    u: Variable
-    v: Variable
-
-
-#: A rule yields what it needs to know and returns the answer.
-Rule = Generator[Ask, Any, Any]
 
 
 class SamplesNeededError(Exception):
@@ -98,10 +83,10 @@ class Moments:
         self.samples = samples
         self.points = points
         #: Where both sides have one example.
-        self.gates = None
+        self.gates: Gates | None = None
         if points is not None and self.sides[0].count == self.sides[1].count == 1:
             self.gates = Gates(self, points)
-        self._known: dict[Ask, Any] = {}
+        self.known: dict[Ask, Any] = {}
 
     def second(self, u: Variable, v: Variable) -> Any:
         """E[u v] at one entry of the vectors, for each pair of examples."""
@@ -116,35 +101,36 @@ class Moments:
 
     def _answer(self, ask: Ask) -> Any:
         """An answer by its rule, and those it needs first; not by recursion, for long sequences."""
-        value: Any = self._recall(ask)
+        value: Any = self.recall(ask)
         if value is not None:
             return value
-        stack: list[tuple[Ask, Rule]] = [(ask, self._rule(ask))]
+        stack: list[tuple[Ask, Rule]] = [(ask, self.rule(ask))]
         while stack:
             current, rule = stack[-1]
             try:
                 needed = rule.send(value)
             except StopIteration as done:
                 value = done.value
-                current.moments._known[current] = value
+                current.moments.known[current] = value
                 stack.pop()
                 continue
-            value = needed.moments._recall(needed)
+            value = needed.moments.recall(needed)
             if value is None:
-                stack.append((needed, needed.moments._rule(needed)))
+                stack.append((needed, needed.moments.rule(needed)))
         return value
 
-    def _recall(self, ask: Ask) -> Any:
+    def recall(self, ask: Ask) -> Any:
         """An answer that is known, or that of the vectors in the other order, turned; else None."""
-        found = self._known.get(ask)
+        found = self.known.get(ask)
         if found is not None or self.sides[0] is not self.sides[1]:
             return found
-        found = self._known.get(Ask(self, ask.kind, ask.v, ask.u))
+        found = self.known.get(Ask(self, ask.kind, ask.v, ask.u))
         if found is None or self.is_diagonal or np.ndim(found) < 2:
             return found
         return np.swapaxes(found, 0, 1)
 
-    def _rule(self, ask: Ask) -> Rule:
+    def rule(self, ask: Ask) -> Rule:
+        """The rule that answers."""
         _, kind, u, v = ask
         if isinstance(u, Concat) or isinstance(v, Concat):
             return self._of_parts(kind, u, v)
@@ -196,7 +182,7 @@ class Moments:
             if u.weight is not v.weight or u.weight.variance == 0.0:
                 return 0.0
             return u.weight.variance * (yield Ask(self, "second", u.operand, v.operand))
-        if isinstance(u, Input) and isinstance(v, Input):
+        if isinstance(u, InputVector) and isinstance(v, InputVector):
             return self._gram(u, v)
         if isinstance(u, One) or isinstance(v, One):
             side, each = (1, v) if isinstance(u, One) else (0, u)
@@ -250,7 +236,7 @@ class Moments:
             return 1.0
         if is_gaussian(u):
             return 0.0
-        if isinstance(u, Input):
+        if isinstance(u, InputVector):
             return self._along(self.sides[side].values(u.key).mean(axis=1), side)
         if isinstance(u, Nonlin) and is_gaussian(u.operand):
             variance = yield Ask(self.alone[side], "second", u.operand, u.operand)
@@ -262,7 +248,7 @@ class Moments:
             return (yield from second_of_windows(self, one, other, self.points))
         return self._sampled().second(self, one, other)
 
-    def _gram(self, u: Input, v: Input) -> Array:
+    def _gram(self, u: InputVector, v: InputVector) -> Array:
         one, other = self.sides[0].values(u.key), self.sides[1].values(v.key)
         if one.dtype.kind in "iu":
             same = one == other if self.is_diagonal else one[:, None] == other[None, :]
@@ -273,7 +259,11 @@ class Moments:
         return np.asarray(products) / one.shape[1]
 
     def _tangent(self, u: Variable, v: Variable) -> Rule:
-        if isinstance(u, (One, Input)) or isinstance(v, (One, Input)) or _are_independent(u, v):
+        if (
+            isinstance(u, (One, InputVector))
+            or isinstance(v, (One, InputVector))
+            or _are_independent(u, v)
+        ):
             return 0.0
         if isinstance(u, Bias) and isinstance(v, Bias):
             return u.weight.variance
@@ -319,4 +309,4 @@ def _are_independent(u: Variable, v: Variable) -> bool:
     if isinstance(u, drawn) and isinstance(v, drawn):
         return u.weight is not v.weight
     one, other = (u, v) if isinstance(u, drawn) else (v, u)
-    return isinstance(one, drawn) and isinstance(other, (Input, One))
+    return isinstance(one, drawn) and isinstance(other, (InputVector, One))

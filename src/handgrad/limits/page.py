@@ -26,10 +26,10 @@ from handgrad.errors import ArgumentError
 from handgrad.limits.convergence import Convergence, convergence
 from handgrad.limits.depth import critical_weight_variance, fixed_point, signals
 from handgrad.limits.equations import Equations
-from handgrad.limits.figures import Series, lines, shades
+from handgrad.limits.figures import NamedCurve, lines, shades
 from handgrad.limits.kernel import program
 from handgrad.limits.variables import Nonlin
-from handgrad.limits.variances import Drawn
+from handgrad.limits.variances import ParameterDistribution
 from handgrad.recipes import Recipe, build_model, completed, load_task
 
 #: Examples in the picture of the kernel, and networks of each width beside it.
@@ -141,7 +141,7 @@ def _numbered(letter: str, number: int) -> Formula:
     return Script(Symbol(letter), sup=Fenced(Number(str(number))))
 
 
-def _weights(equations: Equations, drawn: Mapping[str, Drawn]) -> Iterator[Block]:
+def _weights(equations: Equations, drawn: Mapping[str, ParameterDistribution]) -> Iterator[Block]:
     yield Heading("Weights", anchor="weights")
     yield Paragraph(
         "The variance of a matrix is that of an entry times the number of its columns, at the "
@@ -202,8 +202,10 @@ def _convergence(made: Convergence, networks: int) -> Iterator[Block]:
     first = made.deviations[0] * made.widths[0]
     yield lines(
         [
-            Series("networks", made.widths, made.deviations),
-            Series("1/width", made.widths, [first / width for width in made.widths], dashed=True),
+            NamedCurve("networks", made.widths, made.deviations),
+            NamedCurve(
+                "1/width", made.widths, [first / width for width in made.widths], dashed=True
+            ),
         ],
         "Both axes are logarithmic.",
         "How random networks come to the limit.",
@@ -241,7 +243,7 @@ def _depth(variables: Sequence[Any]) -> Iterator[Block]:
         for factor in (0.8, 1.0, 1.25)
     }
     yield lines(
-        [Series(f"{each:.3g}", steps, list(found[each].variance)) for each in found],
+        [NamedCurve(f"{each:.3g}", steps, list(found[each].variance)) for each in found],
         f"Variance of the values by layer, for three weight variances and bias variance {_BIAS}; "
         "logarithmic.",
         "Variance of the values by layer.",
@@ -250,7 +252,7 @@ def _depth(variables: Sequence[Any]) -> Iterator[Block]:
         logarithmic="y",
     )
     yield lines(
-        [Series(f"{each:.3g}", steps, list(found[each].correlation)) for each in found],
+        [NamedCurve(f"{each:.3g}", steps, list(found[each].correlation)) for each in found],
         "Correlation of two examples that start at 0.5, for the same.",
         "Correlation of two examples by layer.",
         x_label="layer",

@@ -15,14 +15,14 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer
-from handgrad.limits.inputs import Place, Side
+from handgrad.limits.inputs import InputPosition, Side
 from handgrad.limits.moments import Moments
 from handgrad.limits.variables import (
     ONE,
     Bias,
     Coefficient,
     Concat,
-    Input,
+    InputVector,
     LinComb,
     MatMul,
     Nonlin,
@@ -176,7 +176,7 @@ class Build:
         positions = x.shape[1:] if features == "first" else x.shape[:-1]
 
         def at(place: tuple[int, ...]) -> Variable:
-            return Input(x.name, Place(features, place), index=place)  # type: ignore[arg-type]
+            return InputVector(x.name, InputPosition(features, place), index=place)  # type: ignore[arg-type]
 
         return signal(positions, at, features)
 

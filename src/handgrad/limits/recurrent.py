@@ -14,7 +14,7 @@ from handgrad.errors import ArgumentError
 from handgrad.layers import GRU, LSTM, RNN, LeakyRNN
 from handgrad.layers.recurrent import Recurrent
 from handgrad.limits.gates import closed_gate, gated, logistic, open_gate
-from handgrad.limits.inputs import Place
+from handgrad.limits.inputs import InputPosition
 from handgrad.limits.program import (
     Build,
     Factor,
@@ -27,7 +27,7 @@ from handgrad.limits.program import (
     total,
 )
 from handgrad.limits.rules import lower
-from handgrad.limits.variables import ONE, Concat, Function, Input, LinComb, Variable, Weight
+from handgrad.limits.variables import ONE, Concat, Function, InputVector, LinComb, Variable, Weight
 from handgrad.models import SequenceClassifier
 
 #: The vector of zeros, from which states start.
@@ -88,8 +88,8 @@ def states(layer: Recurrent, x: Raw | Signal, build: Build) -> States:
             suffix = f"_l{number}" + ("_reverse" if direction else "")
             if y is None:
                 backwards = direction == 1
-                places = [Place("last", (t,), backwards) for t in range(steps)]
-                inputs: list[Variable] = [Input(name, p, index=p.position) for p in places]
+                places = [InputPosition("last", (t,), backwards) for t in range(steps)]
+                inputs: list[Variable] = [InputVector(name, p, index=p.position) for p in places]
             else:
                 inputs = _reversed(y, build, build.name(f"x{suffix}")) if direction else y
             cell = _Cell(layer, suffix, inputs[0], build)

@@ -32,7 +32,7 @@ from handgrad.layers import (
     Standardize,
 )
 from handgrad.layers.base import Layer, Shape
-from handgrad.limits.inputs import Place
+from handgrad.limits.inputs import InputPosition
 from handgrad.limits.program import (
     Build,
     Factor,
@@ -49,7 +49,7 @@ from handgrad.limits.variables import (
     Batched,
     Concat,
     Function,
-    Input,
+    InputVector,
     MatMul,
     Variable,
     parts_of,
@@ -88,7 +88,7 @@ def _flatten(layer: Flatten, x: Raw | Signal, build: Build) -> Any:
     if isinstance(x, Raw):
         if x.is_tokens:
             build.read(x, "last")
-        return signal((), lambda place: Input(x.name, Place("flat", ())))
+        return signal((), lambda place: InputVector(x.name, InputPosition("flat", ())))
     parts = [part for place in x.positions for part in parts_of(x.variables[place])]
     shares = tuple((share / len(x.positions), part) for share, part in parts)
     return signal((), lambda place: Concat("", shares) if len(shares) > 1 else shares[0][1])
@@ -332,8 +332,8 @@ def _embedding(layer: Embedding, x: Raw | Signal, build: Build) -> Signal:
             )
 
     def row(place: tuple[int, ...]) -> Variable:
-        token = Place("none", place)
-        g = MatMul(weight.name, weight, Input("x", token, index=place), index=place)
+        token = InputPosition("none", place)
+        g = MatMul(weight.name, weight, InputVector("x", token, index=place), index=place)
         if layer.padding_idx is None:
             return g
         padding = layer.padding_idx % len(layer.weight)

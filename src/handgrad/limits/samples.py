@@ -8,11 +8,12 @@ others, which leaves out odd terms.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.limits.asking import Expectations
 from handgrad.limits.batch import batch_second
 from handgrad.limits.entries import slopes_of, value_of
 from handgrad.limits.variables import (
@@ -24,9 +25,6 @@ from handgrad.limits.variables import (
     weights_of,
 )
 from handgrad.ops import matmul
-
-if TYPE_CHECKING:
-    from handgrad.limits.moments import Moments
 
 #: Added to correlations of 1, so that equal examples do not make a covariance singular: their draws
 #: differ by 1e-5 of a deviation.
@@ -74,13 +72,13 @@ class Samples:
         self.count = count + count % 2
         self.rng = rng
         self._ones = np.ones((self.count, 1))
-        self.moments: Moments
+        self.moments: Expectations
         self._values: dict[Variable, Array] = {}
         self._slopes: dict[Variable, dict[Variable, Array]] = {}
         self._groups: list[_Group] = []
         self._integrals: dict[tuple[Variable, Variable], Array | None] = {}
 
-    def second(self, moments: Moments, u: Variable, v: Variable) -> Array:
+    def second(self, moments: Expectations, u: Variable, v: Variable) -> Array:
         """E[u v], by an integral where there is one."""
         if (u, v) not in self._integrals:
             self._integrals[u, v] = batch_second(self.moments, u, v)
@@ -89,7 +87,7 @@ class Samples:
             return np.diag(exact) if moments.is_diagonal else exact
         return self.product(moments, self.values(u), self.values(v))
 
-    def product(self, moments: Moments, one: Array, other: Array) -> Array:
+    def product(self, moments: Expectations, one: Array, other: Array) -> Array:
         """The mean over the draws, for each pair of examples or each example with itself."""
         if moments.is_diagonal:
             return np.mean(one * other, axis=0)

@@ -46,7 +46,7 @@ class Variable:
 
 
 @dataclass(frozen=True, eq=False)
-class Input(Variable):
+class InputVector(Variable):
     """A vector of the network's input, of a fixed size; `key` says where an example has it."""
 
     key: Any

@@ -13,7 +13,7 @@ from handgrad.initializers import Initializer
 from handgrad.limits.variables import Weight
 
 
-class Drawn(NamedTuple):
+class ParameterDistribution(NamedTuple):
     """The distribution of a parameter: `kind` is "weight" or "bias".
 
     The variance is that of an entry where `of_entry`, else times the number of columns.
@@ -38,7 +38,7 @@ class Variances:
     ) -> None:
         self._given = {"weight": weight, "bias": bias}
         #: The variances that were asked for, by the parameter's name.
-        self.used: dict[str, Drawn] = {}
+        self.used: dict[str, ParameterDistribution] = {}
         for kind, given in self._given.items():
             for number in given.values() if isinstance(given, Mapping) else (given,):
                 if number is not None or isinstance(given, Mapping):
@@ -53,7 +53,7 @@ class Variances:
             given = given.get(name)
         if given is None:
             given = scale * initializers.variance(initializer, shape)
-        self.used[name] = Drawn(kind, float(given), scale == 1.0)
+        self.used[name] = ParameterDistribution(kind, float(given), scale == 1.0)
         return Weight(name, float(given))
 
     def check_used(self) -> None:

@@ -8,17 +8,15 @@ points like that of a lattice for functions that are not smooth, a little faster
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.limits.asking import Expectations, Rule
 from handgrad.limits.entries import slopes_of, value_of
 from handgrad.limits.lattice import Lattice
 from handgrad.limits.variables import Function, Variable, behind, entrywise, is_gaussian
-
-if TYPE_CHECKING:
-    from handgrad.limits.moments import Moments, Rule
 
 #: Gaussian vectors behind one vector, as many as a window of 3 × 3 has; with more, draws that all
 #: vectors of an example share take less time.
@@ -42,7 +40,7 @@ def are_windows(u: Variable, v: Variable) -> bool:
     return max(len(leaves_of(u)), len(leaves_of(v))) <= MOST
 
 
-def second_of_windows(moments: Moments, u: Variable, v: Variable, points: Lattice) -> Rule:
+def second_of_windows(moments: Expectations, u: Variable, v: Variable, points: Lattice) -> Rule:
     """E[u v] of every pair of examples."""
     covariance = yield from _covariances(moments, leaves_of(u), leaves_of(v))
 
@@ -52,7 +50,7 @@ def second_of_windows(moments: Moments, u: Variable, v: Variable, points: Lattic
     return _over_pairs(moments, u, v, covariance, points, products)
 
 
-def tangent_of_windows(moments: Moments, u: Variable, v: Variable, points: Lattice) -> Rule:
+def tangent_of_windows(moments: Expectations, u: Variable, v: Variable, points: Lattice) -> Rule:
     """Σ E[∂u/∂g ∂v/∂g′] times the tangent kernel of g and g′, over the Gaussian vectors."""
     left, right = leaves_of(u), leaves_of(v)
     covariance = yield from _covariances(moments, left, right)
@@ -70,7 +68,7 @@ def tangent_of_windows(moments: Moments, u: Variable, v: Variable, points: Latti
     return total
 
 
-def _covariances(moments: Moments, left: list[Variable], right: list[Variable]) -> Rule:
+def _covariances(moments: Expectations, left: list[Variable], right: list[Variable]) -> Rule:
     """Of the vectors of both, (*pairs of examples, d, d)."""
     counts = [side.count for side in moments.sides]
     shape = tuple(counts[:1] if moments.is_diagonal else counts)
@@ -90,7 +88,7 @@ def _covariances(moments: Moments, left: list[Variable], right: list[Variable]) 
 
 
 def _over_pairs(
-    moments: Moments,
+    moments: Expectations,
     u: Variable,
     v: Variable,
     covariance: Array,
@@ -122,7 +120,7 @@ def _over_pairs(
     return whole.reshape(*shape, *whole.shape[1:])
 
 
-def _is_turned(moments: Moments, of_left: Array, of_right: Array) -> Array:
+def _is_turned(moments: Expectations, of_left: Array, of_right: Array) -> Array:
     """True for the pairs whose right example is, as bytes, before the left one."""
     keys = [[x.tobytes() for x in side.x] for side in moments.sides]
     rank = {key: number for number, key in enumerate(sorted({*keys[0], *keys[1]}))}
@@ -151,7 +149,9 @@ def _root(k: Array) -> Array:
 class _Values:
     """Values of the vectors behind one vector, (pairs, points), for the example of each pair."""
 
-    def __init__(self, drawn: Array, alone: Moments, examples: Array, variable: Variable) -> None:
+    def __init__(
+        self, drawn: Array, alone: Expectations, examples: Array, variable: Variable
+    ) -> None:
         self._alone, self._examples = alone, examples
         self._known = dict(zip(leaves_of(variable), drawn, strict=True))
 

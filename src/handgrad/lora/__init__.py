@@ -9,7 +9,7 @@
 Source: Hu et al., LoRA: low-rank adaptation of large language models (2021).
 """
 
-from handgrad.lora.adapting import Adaptation, adapt, adapted_layers, is_adapted, merge
 from handgrad.lora.files import load, save
+from handgrad.models.adapting import Adaptation, adapt, adapted_layers, is_adapted, merge
 
 __all__ = ["Adaptation", "adapt", "adapted_layers", "is_adapted", "load", "merge", "save"]

@@ -17,12 +17,12 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.files import as_path, read_json
 from handgrad.errors import ArgumentError, DataError, RunError
-from handgrad.hf.families import FAMILIES
-from handgrad.hf.weights import arrays_of
+from handgrad.io.hf.families import FAMILIES
+from handgrad.io.hf.weights import arrays_of
 from handgrad.layers.base import Layer, walk
 from handgrad.layers.dense import Dense
 from handgrad.layers.lora import LoRADense
-from handgrad.lora.adapting import adapt, adapted_layers, check_adapted, is_adapted, merge
+from handgrad.models.adapting import adapt, adapted_layers, check_adapted, is_adapted, merge
 
 MODEL: Final = "adapter_model.safetensors"
 CONFIG: Final = "adapter_config.json"
@@ -49,7 +49,7 @@ def save(model: Layer, folder: str | os.PathLike[str], *, base: str = "") -> Non
     """
     from safetensors.numpy import save as to_bytes
 
-    from handgrad.training.checkpoint import to_json
+    from handgrad.io.checkpoint import to_json
     from handgrad.writing import reason, write_file
 
     check_adapted("lora.save", model)

@@ -12,7 +12,7 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from handgrad.arrays import Array
-from handgrad.calls import explained
+from handgrad.calls import Explained
 from handgrad.conversion import converted
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError
@@ -51,7 +51,7 @@ def ones_like(loss: Array) -> Array:
     return array_namespace(loss).ones_like(loss)
 
 
-class Loss:
+class Loss(metaclass=Explained):
     """L(y, target) by an op of the same name; `options` are that op's keyword arguments.
 
     The op's `validate` checks them with every call.
@@ -66,8 +66,6 @@ class Loss:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls.capturable = vars(cls).get("capturable", False)
-        if "__init__" in vars(cls) and cls.__module__.startswith("handgrad."):
-            cls.__init__ = explained(cls.__init__)  # type: ignore[method-assign]
 
     def __init__(self, **options: Any) -> None:
         self.options = options

@@ -21,6 +21,7 @@ from handgrad.dispatch.values import library, shown
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import Layer, Shape
 from handgrad.layers.construction import FROM_SEED
+from handgrad.layers.inputs import in_own_type
 from handgrad.models import decoder_loop
 from handgrad.models.decoder_cells import make_cell
 from handgrad.models.decoder_scores import make_score
@@ -126,6 +127,7 @@ class AttentionDecoder(Layer):
         y, steps = self._run(a, s, memory)
         return y[:, 0], steps.alpha[0]
 
+    @in_own_type
     def forward(  # type: ignore[override]
         self,
         e: Float[Array, "N T E"],

@@ -17,6 +17,7 @@ from handgrad.layers.base import Layer, Row, Shape, merge, part, walk
 from handgrad.layers.construction import FROM_SEED
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
+from handgrad.layers.inputs import in_own_type
 from handgrad.layers.normalization import LayerNorm
 from handgrad.layers.positions import LearnedPositions
 from handgrad.layers.transformer import TransformerEncoder
@@ -131,6 +132,7 @@ class Bert(Pretrained):
                 w = layer.weight
                 w[...] = layer.initializer(w.shape, rng, dtype=w.dtype)
 
+    @in_own_type
     def forward(
         self,
         tokens: Array,

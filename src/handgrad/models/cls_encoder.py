@@ -20,6 +20,7 @@ from handgrad.errors import ArgumentError, ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer, Shape
 from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.inputs import in_own_type
 from handgrad.ops import matmul, softmax
 from handgrad.ops import standardize as standardize_op
 
@@ -152,6 +153,7 @@ class ClsEncoder(Layer):
         )
         self.weight2 = first(d2, classes)
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Cache]:
         self.output_shape(tuple(x.shape[1:]))
         xp = array_namespace(x)

@@ -17,6 +17,7 @@ from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import Row, Shape, merge, part, walk
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
+from handgrad.layers.inputs import in_own_type
 from handgrad.layers.positions import LearnedPositions, PositionalEncoding
 from handgrad.layers.transformer import Past, TransformerEncoder, choose
 from handgrad.models.decoding import sample
@@ -34,7 +35,7 @@ class Cache(NamedTuple):
     head: Any
 
 
-class State(NamedTuple):
+class DecoderState(NamedTuple):
     """The tokens (B, T) so far, at most `context` of them, and their keys and values."""
 
     tokens: Array
@@ -89,6 +90,7 @@ class DecoderOnly(Pretrained):
             if value < 1:
                 raise ArgumentError(f"{type(self).__name__}: {name} is {value}; allowed: 1 or more")
 
+    @in_own_type
     def forward(self, tokens: Array, *, training: bool = False) -> tuple[Array, Cache]:
         """logits (N, T, vocabulary) for tokens (N, T): what comes after each of them.
 
@@ -159,7 +161,7 @@ class DecoderOnly(Pretrained):
         maps = self.blocks.attention_maps(cache.blocks)
         return [(f"blocks.{name}", weights) for name, weights in maps]
 
-    def start(self, tokens: Array) -> tuple[Array, State]:
+    def start(self, tokens: Array) -> tuple[Array, DecoderState]:
         """logits (B, vocabulary) for what follows tokens (B, T), and the state for `step`.
 
         Of more than `context` tokens the last `context` are looked at.
@@ -168,7 +170,7 @@ class DecoderOnly(Pretrained):
         self._check(tokens.shape, 2, "(B, T)")
         return self._decode(tokens, tokens, None)
 
-    def step(self, tokens: Array, state: State) -> tuple[Array, State]:
+    def step(self, tokens: Array, state: DecoderState) -> tuple[Array, DecoderState]:
         """logits (B, vocabulary) for what follows the state's tokens and then tokens (B,).
 
         Where the context is full, positions move, so its last `context` tokens are computed anew; a
@@ -179,9 +181,9 @@ class DecoderOnly(Pretrained):
             return self.start(so_far)
         return self._decode(so_far[:, -1:], so_far, state.past)
 
-    def choose(self, state: State, index: Array) -> State:
+    def choose(self, state: DecoderState, index: Array) -> DecoderState:
         """The state of these rows of the batch."""
-        return State(state.tokens[index], choose(state.past, index))
+        return DecoderState(state.tokens[index], choose(state.past, index))
 
     def generate(
         self,
@@ -208,14 +210,14 @@ class DecoderOnly(Pretrained):
             top_p=top_p,
         )
 
-    def _decode(self, new: Array, so_far: Array, past: Past | None) -> tuple[Array, State]:
+    def _decode(self, new: Array, so_far: Array, past: Past | None) -> tuple[Array, DecoderState]:
         """logits after the last of the new tokens, which are the end of all so far."""
         x, _ = self.tokens.forward(new)
         if self.positions is not None:
             x, _ = self.positions.forward(x, offset=so_far.shape[1] - new.shape[1])
         y, past = self.blocks.decode(x, past)
         logits, _ = self._scores(y[:, -1])
-        return logits, State(so_far, past)
+        return logits, DecoderState(so_far, past)
 
     def _scores(self, x: Array) -> tuple[Array, Any]:
         return dense.forward(x, (self.tokens if self.head is None else self.head).weight)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from handgrad.layers.base import Layer
 from handgrad.layers.transformer import TransformerEncoder
+from handgrad.lazy import public
 
 
 class Pretrained(Layer):
@@ -25,9 +26,8 @@ class Pretrained(Layer):
         Raises DataError, in one sentence, for what is missing, damaged, of another architecture or
         has a setting without counterpart here.
         """
-        from handgrad.hf.folder import load
-
-        return load(cls, folder, **settings)
+        model: Self = public("hf").load(cls, folder, **settings)
+        return model
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Write `config.json` and `model.safetensors` in float32, as `transformers` reads them.
@@ -35,6 +35,4 @@ class Pretrained(Layer):
         Raises ArgumentError for a setting that the layout has no entry for, RunError where the
         folder cannot be written.
         """
-        from handgrad.hf.folder import save
-
-        save(self, folder)
+        public("hf").save(self, folder)

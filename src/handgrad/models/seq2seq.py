@@ -15,6 +15,7 @@ from handgrad.layers.construction import FROM_SEED
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
 from handgrad.layers.gru import GRU
+from handgrad.layers.inputs import in_own_type
 from handgrad.layers.lstm import LSTM
 from handgrad.layers.rnn import RNN
 from handgrad.models.attention_decoder import AttentionDecoder, Memory
@@ -27,7 +28,7 @@ from handgrad.ops.scores import within
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["CELLS", "ENCODERS", "SCORES", "Cache", "Seq2Seq", "State"]
+__all__ = ["CELLS", "ENCODERS", "SCORES", "Cache", "Seq2Seq", "Seq2SeqState"]
 
 ENCODERS: Final = ("rnn", "gru", "lstm")
 
@@ -55,7 +56,7 @@ class Cache(NamedTuple):
         return self.decoder.alpha.transpose(1, 0, 2)
 
 
-class State(NamedTuple):
+class Seq2SeqState(NamedTuple):
     """The state of decoding, with one row for every sequence that is being written.
 
     s (B, H); attention (B, S), the weights of the last step, None before the first; memory is that
@@ -183,6 +184,7 @@ class Seq2Seq(Layer):
         }
         self.layers = {name: layer for name, layer in children.items() if layer is not None}
 
+    @in_own_type
     def forward(  # type: ignore[override]
         self,
         sources: Int[Array, "N S"] | Float[Array, "N S E"],
@@ -308,16 +310,18 @@ class Seq2Seq(Layer):
         """The attention's weights by name, (N, 1, T, S) as of one head."""
         return [("decoder", cache.attention[:, None])]
 
-    def start(self, sources: Array, source_lengths: Int[Array, "B"] | None = None) -> State:
+    def start(self, sources: Array, source_lengths: Int[Array, "B"] | None = None) -> Seq2SeqState:
         """The encoder's work for sources (B, S), before the first step of decoding."""
         self._check(sources, source_lengths, None, None)
         x, _, _ = self._embed(self.source, sources, training=False)
         (h, state), _ = self.encoder.forward(x, lengths=source_lengths)
         s0, _ = self.first.forward(self._last_backward(state))
         memory = self.decoder.remember(h, source_lengths)
-        return State(s0, memory, np.arange(len(s0)), None)
+        return Seq2SeqState(s0, memory, np.arange(len(s0)), None)
 
-    def step(self, tokens: Int[Array, "B"], state: State) -> tuple[Float[Array, "B V"], State]:
+    def step(
+        self, tokens: Int[Array, "B"], state: Seq2SeqState
+    ) -> tuple[Float[Array, "B V"], Seq2SeqState]:
         """logits for what follows the tokens, the first of them <s>, and the state after them."""
         if self.target is None:
             e = np.empty((len(tokens), 0), dtype=state.s.dtype)
@@ -327,7 +331,7 @@ class Seq2Seq(Layer):
         logits, _ = self.head.forward(s)
         return logits, state._replace(s=s, attention=alpha)
 
-    def choose(self, state: State, index: Int[Array, "K"]) -> State:
+    def choose(self, state: Seq2SeqState, index: Int[Array, "K"]) -> Seq2SeqState:
         """The state of these rows, as for the beams that go on.
 
         Beams of one source share its memory, so it is copied only where the sources change.
@@ -337,7 +341,7 @@ class Seq2Seq(Layer):
         if not np.array_equal(rows, state.rows):
             memory = Memory(*(None if array is None else array[index] for array in memory))
         alpha = None if state.attention is None else state.attention[index]
-        return State(state.s[index], memory, rows, alpha)
+        return Seq2SeqState(state.s[index], memory, rows, alpha)
 
     def _check(
         self,

@@ -12,6 +12,7 @@ from handgrad.arrays import Array
 from handgrad.layers import Dense, Dropout
 from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.inputs import in_own_type
 from handgrad.models.sequence_tagger import recurrent_layer
 from handgrad.ops.arguments import check_choice
 from handgrad.ops.recurrence import blocks
@@ -95,6 +96,7 @@ class SequenceClassifier(Layer):
         if self.dropout is not None:
             self.layers["dropout"] = self.dropout
 
+    @in_own_type
     def forward(
         self, x: Array, lengths: Array | None = None, *, training: bool = False
     ) -> tuple[Array, Cache]:

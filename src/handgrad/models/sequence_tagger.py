@@ -12,6 +12,7 @@ from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers import GRU, LSTM, RNN, Dense, Embedding, LeakyRNN
 from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.inputs import in_own_type
 from handgrad.layers.recurrent import Recurrent, State
 from handgrad.ops.arguments import check_choice
 from handgrad.ops.recurrence import active_steps, in_time_order
@@ -122,6 +123,7 @@ class SequenceTagger(Layer):
         self.head = Dense(features, classes, rng=rng, dtype=dtype)
         self.layers |= {"recurrent": self.recurrent, "head": self.head}
 
+    @in_own_type
     def forward(
         self,
         x: Array,

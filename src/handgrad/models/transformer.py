@@ -19,6 +19,7 @@ from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.construction import FROM_SEED
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
+from handgrad.layers.inputs import in_own_type
 from handgrad.layers.positions import LearnedPositions, PositionalEncoding
 from handgrad.layers.transformer import Past, TransformerDecoder, TransformerEncoder, choose
 from handgrad.ops import dense, dropout
@@ -47,7 +48,7 @@ class Cache(NamedTuple):
     head: Any
 
 
-class State(NamedTuple):
+class TransformerState(NamedTuple):
     """The state of decoding: of the sources, and of the `steps` that were made.
 
     memory: the keys and values of the encoder's output for every block of the decoder, made once;
@@ -162,6 +163,7 @@ class Transformer(Layer):
         if self.head is not None:
             self.layers["head"] = self.head
 
+    @in_own_type
     def forward(  # type: ignore[override]
         self,
         sources: Array,
@@ -283,20 +285,20 @@ class Transformer(Layer):
             for inner, weights in stack.attention_maps(kept)
         ]
 
-    def start(self, sources: Array, source_lengths: Array | None = None) -> State:
+    def start(self, sources: Array, source_lengths: Array | None = None) -> TransformerState:
         """The encoder's work for sources (B, S), before the first step of decoding."""
         self._check("source", sources, source_lengths)
         memory, _, _ = self._encode(sources, source_lengths, training=False)
-        return State(self.decoder.remember(memory), source_lengths, None, 0)
+        return TransformerState(self.decoder.remember(memory), source_lengths, None, 0)
 
-    def step(self, tokens: Array, state: State) -> tuple[Array, State]:
+    def step(self, tokens: Array, state: TransformerState) -> tuple[Array, TransformerState]:
         """logits (B, target_vocabulary) for what follows tokens (B,), the first of them <s>."""
         x, _ = self._embed("target", tokens[:, None], offset=state.steps)
         y, past = self.decoder.decode(x, state.past, state.memory, memory_lengths=state.lengths)
         logits, _ = self._scores(y[:, 0])
         return logits, state._replace(past=past, steps=state.steps + 1)
 
-    def choose(self, state: State, index: Array) -> State:
+    def choose(self, state: TransformerState, index: Array) -> TransformerState:
         """The state of these rows of the batch, as for the beams that go on."""
         return state._replace(
             memory=choose(state.memory, index),

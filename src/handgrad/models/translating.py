@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.data.ragged import Sequences
-from handgrad.data.tokens import END, PAD, Tokenizer
+from handgrad.data.tokens import END, PAD, TextCodec
 from handgrad.models.decoding import beam, greedy
 
 #: Sources decoded together, those of similar length in one batch.
@@ -17,8 +17,8 @@ BATCH = 64
 
 def translate(
     model: Any,
-    source: Tokenizer,
-    target: Tokenizer,
+    source: TextCodec,
+    target: TextCodec,
     texts: Sequence[str],
     *,
     longest: int,
@@ -44,7 +44,7 @@ def translate(
     return found
 
 
-def _batches(source: Tokenizer, texts: Sequence[str]) -> Iterator[tuple[Any, Any, Any]]:
+def _batches(source: TextCodec, texts: Sequence[str]) -> Iterator[tuple[Any, Any, Any]]:
     """Indices of texts, their tokens with </s>, and their lengths, the short ones first."""
     if not texts:
         return

@@ -19,6 +19,7 @@ from handgrad.errors import ArgumentError, ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer, Shape
 from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.inputs import in_own_type
 from handgrad.ops import dense, relu, softmax
 from handgrad.ops import standardize as standardize_op
 
@@ -96,6 +97,7 @@ class TwoLayerNet(Layer):
         self.weight2 = second((classes, hidden * steps), rng, dtype=dtype)
         self.bias2 = np.zeros(classes, dtype=dtype)
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Cache]:
         self.output_shape(tuple(x.shape[1:]))
         x_hat, standardized = x, None

@@ -82,8 +82,8 @@ def launched(*, shard: bool = False) -> Iterator[Replicas]:
 
 def _end_all(ranks: Replicas, error: BaseException) -> None:
     """Print the error and end every rank; where all of them have one, rank 0 is the first."""
-    from handgrad.cli.streams import sentence_of
-    from handgrad.cli.unforeseen import FAULT, report
+    from handgrad.streams import sentence_of
+    from handgrad.unforeseen import FAULT, report
 
     if ranks.rank > 0:
         time.sleep(_PATIENCE * (1 + ranks.rank / ranks.size))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from handgrad import kernels
 from handgrad.arrays import Array
-from handgrad.calls import explained
+from handgrad.calls import Explained
 from handgrad.dispatch import get_engine
 from handgrad.dispatch.values import shown
 from handgrad.elsewhere import OF_OPTIMIZERS
@@ -128,7 +128,7 @@ def check_changeable(what: str, arrays: Mapping[str, Array]) -> None:
             )
 
 
-class Optimizer:
+class Optimizer(metaclass=Explained):
     """Moves parameters against their gradients, in place.
 
     A subclass names its module (`name`), its state arrays (`slots`, each shaped like a parameter
@@ -145,11 +145,6 @@ class Optimizer:
     slots: ClassVar[tuple[str, ...]] = ()
     counts_steps: ClassVar[bool] = False
     update: ClassVar[Callable[..., tuple[Array, ...]]]
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "__init__" in vars(cls) and cls.__module__.startswith("handgrad."):
-            cls.__init__ = explained(cls.__init__)  # type: ignore[method-assign]
 
     def __init__(self, lr: float, **hyperparameters: Any) -> None:
         check_not_negative(type(self).__name__, lr=lr)

@@ -28,21 +28,21 @@ from handgrad.recipes.schema import (
     Key,
     Keys,
     Kind,
-    Number,
+    Real,
     Several,
     Size,
-    Text,
+    String,
 )
 
 Shape = tuple[int, ...]
 
-INITIALIZER: Final = Text(
+INITIALIZER: Final = String(
     ("he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "truncated_normal", "orthogonal")
 )
 #: The size of a layer that has as many outputs as the data need.
 OUTPUTS: Final = "outputs"
 #: The biases of a recurrent layer.
-BIAS: Final = Either(Flag(), Text(tuple(BIAS_MODES)))
+BIAS: Final = Either(Flag(), String(tuple(BIAS_MODES)))
 
 #: Parameters that a recipe calls otherwise, because it never names the size of an input.
 _KEYS: Final = {"out_features": "features", "out_channels": "channels"}
@@ -52,30 +52,30 @@ _NEVER: Final = frozenset({"self", "rng", "dtype"})
 _KINDS: Final[Mapping[str, Kind]] = {
     **dict.fromkeys(("kernel_size", "stride", "dilation"), Size(1)),
     **dict.fromkeys(("padding", "output_padding"), Size(0)),
-    **dict.fromkeys(("alpha", "dropout", "momentum", "p"), Number(0, 1)),
-    "activation": Text(ACTIVATIONS),
+    **dict.fromkeys(("alpha", "dropout", "momentum", "p"), Real(0, 1)),
+    "activation": String(ACTIVATIONS),
     "axes": Several(Integer(1)),
-    "approximate": Text(APPROXIMATIONS),
-    "base": Number(above=0),
-    "eps": Number(0),
+    "approximate": String(APPROXIMATIONS),
+    "base": Real(above=0),
+    "eps": Real(0),
     "initializer": INITIALIZER,
-    "name": Text(ACTIVATIONS[1:]),
-    "nonlinearity": Text(NONLINEARITIES),
+    "name": String(ACTIVATIONS[1:]),
+    "nonlinearity": String(NONLINEARITIES),
 }
 #: The meaning of values by the annotation of other parameters.
 _ANNOTATED: Final[Mapping[str, Kind]] = {
     "bool": Flag(),
     "bool | str": BIAS,
     "int": Integer(1),
-    "float": Number(None),
-    "float | None": Number(None),
+    "float": Real(None),
+    "float | None": Real(None),
 }
 _OF_ONE_LAYER: Final[Mapping[tuple[type[Layer], str], Kind]] = {
     **dict.fromkeys(
         ((AvgPool1d, "kernel_size"), (AvgPool2d, "kernel_size")),
-        Either(Size(1), Text(("global",))),
+        Either(Size(1), String(("global",))),
     ),
-    (Dense, "out_features"): Either(Integer(1), Text((OUTPUTS,))),
+    (Dense, "out_features"): Either(Integer(1), String((OUTPUTS,))),
 }
 
 

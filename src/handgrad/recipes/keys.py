@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from handgrad.data.pairs import UNITS as PAIR_UNITS
 from handgrad.data.text import UNITS as TEXT_UNITS
-from handgrad.lora.adapting import BIASES
+from handgrad.models.adapting import BIASES
 from handgrad.models.decoder_cells import CELLS as DECODER_CELLS
 from handgrad.models.decoder_scores import SCORES
 from handgrad.models.seq2seq import ENCODERS
@@ -20,18 +20,18 @@ from handgrad.recipes.schema import (
     Integer,
     Key,
     Keys,
-    Number,
+    Real,
     Several,
+    String,
     Tables,
-    Text,
 )
 from handgrad.training.choices import BACKENDS
 from handgrad.training.review import FIGURES
 
 _COUNT: Final = Integer(1)
-_RATE: Final = Number(0, below=1)
-_NOT_NEGATIVE: Final = Number(0)
-_POSITIVE: Final = Number(above=0)
+_RATE: Final = Real(0, below=1)
+_NOT_NEGATIVE: Final = Real(0)
+_POSITIVE: Final = Real(above=0)
 SECTIONS: Final = (
     "about",
     "data",
@@ -43,7 +43,7 @@ SECTIONS: Final = (
     "training",
 )
 #: Keys that every [data] has.
-_DATA: Final[Keys] = {"name": Key(Text(), required=True), "path": Key(Text())}
+_DATA: Final[Keys] = {"name": Key(String(), required=True), "path": Key(String())}
 #: Examples with one class each, or a number. shape, classes, maximum, mean, std and those of the
 #: targets are also what a run's config.toml keeps of its data.
 _CLASSIFIED: Final[Keys] = {
@@ -52,19 +52,19 @@ _CLASSIFIED: Final[Keys] = {
     "shape": Key(Several(_COUNT, (1, 2, 3))),
     "maximum": Key(_POSITIVE),
     "resize": Key(Several(_COUNT, (2,))),
-    "classes": Key(Several(Text())),
-    "target": Key(Text()),
-    "drop": Key(Several(Text())),
-    "standardize": Key(Text(("all", "channels"))),
-    "mean": Key(Several(Number(None))),
+    "classes": Key(Several(String())),
+    "target": Key(String()),
+    "drop": Key(Several(String())),
+    "standardize": Key(String(("all", "channels"))),
+    "mean": Key(Several(Real(None))),
     "std": Key(Several(_POSITIVE)),
-    "target_mean": Key(Several(Number(None), (1,))),
+    "target_mean": Key(Several(Real(None), (1,))),
     "target_std": Key(Several(_POSITIVE, (1,))),
 }
 #: A text to continue.
 _TEXT: Final[Keys] = {
     **_DATA,
-    "unit": Key(Text(TEXT_UNITS)),
+    "unit": Key(String(TEXT_UNITS)),
     "block": Key(_COUNT, required=True),
     "blocks": Key(_COUNT),
     "validation": Key(_RATE),
@@ -76,7 +76,7 @@ _DATES: Final[Keys] = {
     **_DATA,
     **_VOCABULARIES,
     **dict.fromkeys(("train", "validation", "test"), Key(_COUNT)),
-    "locales": Key(Several(Text())),
+    "locales": Key(Several(String())),
     "ascii": Key(Flag()),
 }
 _PRONOUNCE: Final[Keys] = {
@@ -88,7 +88,7 @@ _PRONOUNCE: Final[Keys] = {
 _PAIRS: Final[Keys] = {
     **_DATA,
     **_VOCABULARIES,
-    "unit": Key(Text(PAIR_UNITS)),
+    "unit": Key(String(PAIR_UNITS)),
     "size": Key(_COUNT),
     "longest": Key(_COUNT),
     **dict.fromkeys(("validation", "test"), Key(_RATE)),
@@ -124,9 +124,9 @@ _TASKS: Final = {
 #: packages that it needs beside those of handgrad.
 ABOUT: Final[Keys] = {
     "seconds": Key(_POSITIVE),
-    "measure": Key(Text(("accuracy", *FIGURES))),
+    "measure": Key(String(("accuracy", *FIGURES))),
     "expected": Key(_POSITIVE),
-    "packages": Key(Several(Text())),
+    "packages": Key(Several(String())),
 }
 TRAINING: Final = {
     "epochs": Key(_COUNT, required=True),
@@ -137,8 +137,8 @@ TRAINING: Final = {
     "exact": Key(Flag()),
     "sync_batch_norm": Key(Flag()),
     "clip_norm": Key(_POSITIVE),
-    "precision": Key(Text(("float32", "bf16"))),
-    "backend": Key(Text(BACKENDS)),
+    "precision": Key(String(("float32", "bf16"))),
+    "backend": Key(String(BACKENDS)),
     "devices": Key(_COUNT),
     "early_stopping": Key(_COUNT),
 }
@@ -151,47 +151,47 @@ LAYERS: Final[dict[str, Keys]] = {
 ADAPTER: Final[Keys] = {
     "rank": Key(_COUNT),
     "alpha": Key(_POSITIVE),
-    "targets": Key(Several(Text())),
+    "targets": Key(Several(String())),
     "lora_dropout": Key(_RATE),
-    "bias": Key(Text(BIASES)),
+    "bias": Key(String(BIASES)),
 }
 MODELS: Final[dict[str, Keys]] = {
     "sequence_classifier": {
         "hidden_size": Key(_COUNT, required=True),
-        "cell": Key(Text(tuple(CELLS))),
+        "cell": Key(String(tuple(CELLS))),
         "num_layers": Key(_COUNT),
         "bidirectional": Key(Flag()),
-        "dropout": Key(Number(0, 1)),
-        "head_dropout": Key(Number(0, 1)),
-        "pooling": Key(Text(POOLINGS)),
+        "dropout": Key(Real(0, 1)),
+        "head_dropout": Key(Real(0, 1)),
+        "pooling": Key(String(POOLINGS)),
         "bias": Key(BIAS),
         "learn_h0": Key(Flag()),
-        "nonlinearity": Key(Text(NONLINEARITIES)),
-        "alpha": Key(Number(0, 1)),
+        "nonlinearity": Key(String(NONLINEARITIES)),
+        "alpha": Key(Real(0, 1)),
         "proj_size": Key(_COUNT),
-        "forget_bias": Key(Number(None)),
+        "forget_bias": Key(Real(None)),
     },
     "cls_encoder": {
         "d1": Key(_COUNT, required=True),
         "d2": Key(_COUNT, required=True),
-        "standardize": Key(Text(("example", "none"))),
+        "standardize": Key(String(("example", "none"))),
         "initializer": Key(INITIALIZER),
     },
     "two_layer_net": {
         "hidden": Key(_COUNT, required=True),
-        "standardize": Key(Text(("example", "none"))),
+        "standardize": Key(String(("example", "none"))),
         "initializer": Key(INITIALIZER),
     },
     "seq2seq": {
         "embedding": Key(_COUNT, required=True),
         "hidden": Key(_COUNT, required=True),
         "decoder_hidden": Key(_COUNT),
-        "score": Key(Text(SCORES)),
-        "encoder": Key(Text(ENCODERS)),
-        "cell": Key(Text(DECODER_CELLS)),
+        "score": Key(String(SCORES)),
+        "encoder": Key(String(ENCODERS)),
+        "cell": Key(String(DECODER_CELLS)),
         "feed": Key(Flag()),
         "num_layers": Key(_COUNT),
-        "dropout": Key(Number(0, 1)),
+        "dropout": Key(Real(0, 1)),
         "bias": Key(BIAS),
         "learn_h0": Key(Flag()),
     },
@@ -201,10 +201,10 @@ MODELS: Final[dict[str, Keys]] = {
         "hidden": Key(_COUNT),
         "encoder_blocks": Key(_COUNT),
         "decoder_blocks": Key(_COUNT),
-        "dropout": Key(Number(0, 1)),
-        "norm": Key(Text(("pre", "post"))),
-        "activation": Key(Text(ACTIVATIONS)),
-        "positions": Key(Text(("sinusoidal", "learned"))),
+        "dropout": Key(Real(0, 1)),
+        "norm": Key(String(("pre", "post"))),
+        "activation": Key(String(ACTIVATIONS)),
+        "positions": Key(String(("sinusoidal", "learned"))),
         "longest": Key(_COUNT),
         "shared": Key(Flag()),
         "tied": Key(Flag()),
@@ -214,23 +214,23 @@ MODELS: Final[dict[str, Keys]] = {
         "heads": Key(_COUNT, required=True),
         "blocks": Key(_COUNT, required=True),
         "hidden": Key(_COUNT),
-        "dropout": Key(Number(0, 1)),
+        "dropout": Key(Real(0, 1)),
         "bias": Key(Flag()),
-        "approximate": Key(Text(("none", "tanh"))),
-        "positions": Key(Text(("learned", "rotary", "sinusoidal"))),
+        "approximate": Key(String(("none", "tanh"))),
+        "positions": Key(String(("learned", "rotary", "sinusoidal"))),
         "tied": Key(Flag()),
         "kv_heads": Key(_COUNT),
         "recompute": Key(Flag()),
     },
     "pretrained": {
-        "folder": Key(Text(), required=True),
-        "method": Key(Text(("lora", "full"))),
+        "folder": Key(String(), required=True),
+        "method": Key(String(("lora", "full"))),
         **ADAPTER,
         "recompute": Key(Flag()),
     },
 }
 LOSSES: Final[dict[str, Keys]] = {
-    "cross_entropy": {"label_smoothing": Key(Number(0, 1))},
+    "cross_entropy": {"label_smoothing": Key(Real(0, 1))},
     "mse": {},
 }
 _ADAM: Final[Keys] = {
@@ -245,7 +245,7 @@ OPTIMIZERS: Final[dict[str, Keys]] = {
     "momentum": {
         **_SGD,
         "momentum": Key(_RATE),
-        "form": Key(Text(("averaged", "classical"))),
+        "form": Key(String(("averaged", "classical"))),
     },
     "nesterov": {**_SGD, "momentum": Key(_RATE)},
     "rmsprop": {**_SGD, "alpha": Key(_RATE), "eps": Key(_NOT_NEGATIVE)},
@@ -256,7 +256,7 @@ SCHEDULES: Final[dict[str, Keys]] = {
     "constant": {},
     "step": {"epochs": Key(_POSITIVE, required=True), "gamma": Key(_POSITIVE)},
     "cosine": {"eta_min": Key(_NOT_NEGATIVE), "warmup": Key(_POSITIVE)},
-    "linear_warmup": {"epochs": Key(_POSITIVE, required=True), "start_factor": Key(Number(0, 1))},
+    "linear_warmup": {"epochs": Key(_POSITIVE, required=True), "start_factor": Key(Real(0, 1))},
     "one_cycle": {
         "pct_start": Key(_RATE),
         "div_factor": Key(_POSITIVE),
@@ -271,8 +271,8 @@ AUGMENTATIONS: Final[dict[str, Keys]] = {
         "shift": Key(_NOT_NEGATIVE),
         "elastic": Key(_NOT_NEGATIVE),
         "grid": Key(Integer(2)),
-        "fill": Key(Number(None)),
+        "fill": Key(Real(None)),
     },
-    "shift": {"pixels": Key(_COUNT, required=True), "fill": Key(Number(None))},
-    "flip": {"probability": Key(Number(0, 1))},
+    "shift": {"pixels": Key(_COUNT, required=True), "fill": Key(Real(None))},
+    "flip": {"probability": Key(Real(0, 1))},
 }

@@ -10,8 +10,8 @@ import numpy as np
 from handgrad import initializers, lora
 from handgrad.data.files import as_path
 from handgrad.errors import HandgradError, RecipeError
-from handgrad.hf.config import Config
-from handgrad.hf.families import FAMILIES
+from handgrad.io.hf.config import Config
+from handgrad.io.hf.families import FAMILIES
 from handgrad.layers import Layer
 from handgrad.models import (
     GPT,

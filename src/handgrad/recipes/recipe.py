@@ -26,7 +26,7 @@ from typing import Any, Final
 from handgrad.errors import RecipeError
 from handgrad.recipes import keys
 from handgrad.recipes.changes import apply_change
-from handgrad.recipes.schema import Key, Keys, Tables, Text, check_table, check_typed
+from handgrad.recipes.schema import Key, Keys, String, Tables, check_table, check_typed
 from handgrad.recipes.toml import read_toml
 
 #: The model type of a recipe that lists its layers.
@@ -101,7 +101,7 @@ class Recipe:
             "",
             tables,
             {
-                "description": Key(Text()),
+                "description": Key(String()),
                 **{key: Key(section.kind, key in required) for key in keys.SECTIONS},
             },
         )

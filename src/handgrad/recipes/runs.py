@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Final
 
 from handgrad.errors import HandgradError, RecipeError, RunError
-from handgrad.inference.files import read_trained
+from handgrad.io.checkpoint import load_model_arrays
+from handgrad.io.files import read_trained
 from handgrad.layers import Layer
 from handgrad.recipes.building import build_model
 from handgrad.recipes.keys import task_of
 from handgrad.recipes.recipe import Recipe
 from handgrad.recipes.toml import read_toml
 from handgrad.training import read_config
-from handgrad.training.checkpoint import load_model_arrays
 from handgrad.training.folder import Run
 
 #: Keys of [data] once a recipe has met its data: of classes, of a text, of pairs.

@@ -41,7 +41,7 @@ class Integer:
 
 
 @dataclass(frozen=True)
-class Number:
+class Real:
     """An integer or a float. `above` and `below` leave out the limit itself."""
 
     least: float | None = 0
@@ -71,7 +71,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Text:
+class String:
     choices: tuple[str, ...] = ()
 
     @property
@@ -169,7 +169,7 @@ def check_table(path: str, table: Any, keys: Keys) -> dict[str, Any]:
             raise RecipeError(f"{prefix}{cut(name)} is an unknown key; {_suggestion(name, keys)}")
         if not keys[name].kind.fits(value):
             near = ""
-            if isinstance(value, str) and isinstance(keys[name].kind, Text):
+            if isinstance(value, str) and isinstance(keys[name].kind, String):
                 near = did_you_mean(value, keys[name].kind.choices)  # type: ignore[attr-defined]
             raise RecipeError(
                 f"{prefix}{name} is {shown(value)}; allowed: {keys[name].kind.allowed}{near}"
@@ -184,7 +184,7 @@ def check_typed(path: str, table: Any, types: Mapping[str, Keys]) -> tuple[str, 
     """The `type` of a table that says by it which keys it has, and its other keys."""
     if not isinstance(table, dict):
         raise RecipeError(f"{path} is {shown(table)}; allowed: a table with a type")
-    kind = Text(tuple(types))
+    kind = String(tuple(types))
     if "type" not in table:
         raise RecipeError(f"{path}.type is missing; allowed: {kind.allowed}")
     name = table["type"]

@@ -3,14 +3,14 @@
     from handgrad.sklearn import MLPClassifier  # in place of sklearn.neural_network
 
 `MLPClassifier` and `MLPRegressor` take scikit-learn's own arguments; `ConvNetClassifier` takes
-images, `SequenceClassifier` and `SequenceTagger` sequences, all with the same arguments for
+images, `TimeSeriesClassifier` and `TimeSeriesTagger` sequences, all with the same arguments for
 training. docs/scikit-learn.md says more. Needs scikit-learn: `pip install 'handgrad[sklearn]'`.
 """
 
 try:
     from handgrad.sklearn.convnet import ConvNetClassifier
     from handgrad.sklearn.mlp import MLPClassifier, MLPRegressor
-    from handgrad.sklearn.sequences import SequenceClassifier, SequenceTagger
+    from handgrad.sklearn.sequences import TimeSeriesClassifier, TimeSeriesTagger
 except ModuleNotFoundError as error:
     if error.name != "sklearn":
         raise
@@ -23,6 +23,6 @@ __all__ = [
     "ConvNetClassifier",
     "MLPClassifier",
     "MLPRegressor",
-    "SequenceClassifier",
-    "SequenceTagger",
+    "TimeSeriesClassifier",
+    "TimeSeriesTagger",
 ]

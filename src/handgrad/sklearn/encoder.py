@@ -10,6 +10,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.layers import Dense, PositionalEncoding, TransformerEncoder
 from handgrad.layers.base import Layer, Shape, merge, part
+from handgrad.layers.inputs import in_own_type
 from handgrad.models.sequence_classifier import step_weights
 
 
@@ -56,6 +57,7 @@ class SequenceEncoder(Layer):
         self.head = Dense(width, classes, rng=rng, dtype=dtype)
         self.layers = {"embed": self.embed, "encoder": self.encoder, "head": self.head}
 
+    @in_own_type
     def forward(
         self, x: Array, lengths: Array | None = None, *, training: bool = False
     ) -> tuple[Array, Cache]:

@@ -14,7 +14,7 @@ from handgrad.data.ragged import Sequences
 IGNORED = -100
 
 
-class Batch(NamedTuple):
+class ExampleBatch(NamedTuple):
     """The model's inputs; target and coefficients; what the examples weigh together."""
 
     inputs: tuple[Array, ...]
@@ -68,7 +68,7 @@ class Examples:
     def __len__(self) -> int:
         return len(self.y)
 
-    def batch(self, index: Array) -> Batch:
+    def batch(self, index: Array) -> ExampleBatch:
         """The examples at `index`."""
         target = self.y.take(index, axis=0)
         if self.weight is None:
@@ -79,7 +79,7 @@ class Examples:
             each = self.scale / weight * weights if weight else weights
             each = each.reshape(-1, *(1,) * (target.ndim - 1))
             coefficients = np.broadcast_to(each, target.shape).astype(self.dtype)
-        return Batch(inputs_of(self.x, index, self.dtype), (target, coefficients), weight)
+        return ExampleBatch(inputs_of(self.x, index, self.dtype), (target, coefficients), weight)
 
     def _evenly(self, target: Array) -> Array:
         """The coefficients of examples that count alike, kept for the next batch of this size."""
@@ -90,7 +90,7 @@ class Examples:
         return known
 
 
-class Tagged:
+class TaggedSequences:
     """Sequences with a target at every step, and a weight for each; the mean is over the steps."""
 
     def __init__(self, x: Sequences, y: Sequences, weight: Sequences | None, dtype: Any) -> None:
@@ -99,11 +99,11 @@ class Tagged:
     def __len__(self) -> int:
         return len(self.y)
 
-    def batch(self, index: Array) -> Batch:
+    def batch(self, index: Array) -> ExampleBatch:
         """The sequences at `index`."""
         target, _ = self.y[index]
         real = target != IGNORED
         coefficients = real.astype(np.float64) if self.weight is None else self.weight[index].x
         weight = float(coefficients.sum())
         coefficients = (coefficients / (weight or 1.0)).astype(self.dtype)
-        return Batch(inputs_of(self.x, index, self.dtype), (target, coefficients), weight)
+        return ExampleBatch(inputs_of(self.x, index, self.dtype), (target, coefficients), weight)

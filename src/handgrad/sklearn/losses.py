@@ -10,6 +10,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP
 from handgrad.layers import Layer
+from handgrad.layers.inputs import in_own_type
 from handgrad.losses import Loss
 from handgrad.losses.base import Cache
 from handgrad.ops import linear
@@ -26,6 +27,7 @@ class TwoScores(Layer):
     def __init__(self, dtype: Any) -> None:
         self._column = np.array([[0], [1]], dtype=dtype)
 
+    @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
         scores, cache = linear.forward(x.reshape(-1, 1), self._column)
         return scores.reshape(*x.shape, 2), cache

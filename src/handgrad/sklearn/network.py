@@ -18,7 +18,7 @@ from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
 from handgrad.sklearn.arguments import is_fraction, is_size
-from handgrad.sklearn.examples import Batch, inputs_of
+from handgrad.sklearn.examples import ExampleBatch, inputs_of
 from handgrad.sklearn.objective import Objective
 from handgrad.sklearn.state import packed, unpacked
 
@@ -55,7 +55,7 @@ class Data(Protocol):
 
     def __len__(self) -> int: ...
 
-    def batch(self, index: Array) -> Batch: ...
+    def batch(self, index: Array) -> ExampleBatch: ...
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""SequenceClassifier and SequenceTagger: recurrent networks and transformers for sequences."""
+"""TimeSeriesClassifier and TimeSeriesTagger: recurrent networks and transformers for sequences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from handgrad.ops import softmax
 from handgrad.sklearn.arguments import is_size
 from handgrad.sklearn.encoder import SequenceEncoder
 from handgrad.sklearn.estimator import Classifier, log_softmax
-from handgrad.sklearn.examples import IGNORED, Tagged, converted, inputs_of
+from handgrad.sklearn.examples import IGNORED, TaggedSequences, converted, inputs_of
 from handgrad.sklearn.network import Data, generator
 from handgrad.sklearn.weights import sample_weights, with_class_weights
 
@@ -113,7 +113,7 @@ def sequence_model(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SequenceEstimator(Classifier):
-    """What SequenceClassifier and SequenceTagger share: their arguments, sequences and networks."""
+    """The arguments, sequences and networks of TimeSeriesClassifier and TimeSeriesTagger."""
 
     cell: str = "lstm"
     hidden_size: int = 64
@@ -207,7 +207,7 @@ _KINDS: Final = {True: "a matrix", False: "sequences"}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SequenceClassifier(SequenceEstimator):
+class TimeSeriesClassifier(SequenceEstimator):
     """One class for each sequence, with scikit-learn's arguments for training.
 
     X is a list of arrays (T, features) of any lengths, one array (N, T, features), or a matrix
@@ -233,21 +233,21 @@ class SequenceClassifier(SequenceEstimator):
         y = column_or_1d(y, warn=True)
         if len(y) != len(x):
             raise ShapeError(
-                f"SequenceClassifier: X has {len(x)} sequences and y {len(y)} labels; allowed: one "
-                "label for each sequence"
+                f"TimeSeriesClassifier: X has {len(x)} sequences and y {len(y)} labels; allowed: "
+                "one label for each sequence"
             )
         return x, y
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SequenceTagger(SequenceEstimator):
+class TimeSeriesTagger(SequenceEstimator):
     """One class for each step of each sequence, with scikit-learn's arguments for training.
 
     X is a list of arrays (T, features) of any lengths and y a list of arrays (T,) of labels, or
     X one array (N, T, features) and y (N, T); predictions are lists of arrays then. A matrix X
     (N, features) has sequences of one step for rows, and y is (N,).
 
-    The arguments are those of SequenceClassifier. A weight counts for all steps of its sequence;
+    The arguments are those of TimeSeriesClassifier. A weight counts for all steps of its sequence;
     `score` is the fraction of steps with the right class.
 
     Raises ArgumentError or ShapeError, both ValueErrors, for what is not allowed.
@@ -268,7 +268,7 @@ class SequenceTagger(SequenceEstimator):
         lengths = np.array([each.size if each.ndim == 1 else -1 for each in labels])
         if not np.array_equal(lengths, x.lengths):
             raise ShapeError(
-                "SequenceTagger: y has other lengths than X; allowed: one label for each step of "
+                "TimeSeriesTagger: y has other lengths than X; allowed: one label for each step of "
                 "each sequence"
             )
         return x, Sequences(np.concatenate(labels), lengths)
@@ -311,7 +311,7 @@ class SequenceTagger(SequenceEstimator):
         return found if self._fitted_on_matrix else np.split(found, np.cumsum(x.lengths)[:-1])
 
     def _examples(self, x: Any, targets: Any, weights: Any) -> Data:
-        return Tagged(x, targets, weights, self._model_dtype())
+        return TaggedSequences(x, targets, weights, self._model_dtype())
 
     def _score_of(self, x: Any, y: Any, weights: Any) -> float:
         labels = self._labels(self._scores(x))
@@ -321,7 +321,7 @@ class SequenceTagger(SequenceEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The fraction of steps with the right class; a weight counts for all of a sequence."""
         x, y = self._validated(X, y, reset=False)
-        weights = sample_weights("SequenceTagger", sample_weight, len(y))
+        weights = sample_weights("TimeSeriesTagger", sample_weight, len(y))
         each = None if weights is None else np.repeat(weights, y.lengths)
         labels = self._labels(self._scores(converted(x, self._model_dtype())))
         return float(accuracy_score(y.values, labels, sample_weight=each))

@@ -8,7 +8,12 @@ docs/pytorch.md says more. Needs PyTorch: `pip install 'handgrad[torch]'`.
 try:
     from handgrad.torch.acceleration import Acceleration, accelerate
     from handgrad.torch.attention import MultiheadAttention
-    from handgrad.torch.conversion.parts import LastStep, OutputOnly, Residual, SelfAttention
+    from handgrad.torch.conversion.parts import (
+        LastStepModule,
+        OutputOnly,
+        ResidualModule,
+        SelfAttention,
+    )
     from handgrad.torch.encoder_layer import TransformerEncoderLayer
     from handgrad.torch.modules import (
         Conv1d,
@@ -37,13 +42,13 @@ __all__ = [
     "Conv2d",
     "CrossEntropyLoss",
     "GroupNorm",
-    "LastStep",
+    "LastStepModule",
     "LayerNorm",
     "Linear",
     "MultiheadAttention",
     "OutputOnly",
     "RMSNorm",
-    "Residual",
+    "ResidualModule",
     "SelfAttention",
     "TransformerEncoderLayer",
     "accelerate",

@@ -121,6 +121,9 @@ class TransformerEncoderLayer(nn.TransformerEncoderLayer):  # type: ignore[misc,
         modules: Any = torch.nn.modules.module
         if modules._has_any_global_hook():
             return "hooks of all modules are registered"
+        parts = (self.dropout, self.dropout1, self.dropout2, self.self_attn)
+        if any(part.training is not self.training for part in parts):
+            return "some of its parts train and others do not"
         drops = (self.dropout.p, self.dropout1.p, self.dropout2.p, self.self_attn.dropout)
         if self.training and len(set(drops)) > 1:
             return "it has several rates of dropout"

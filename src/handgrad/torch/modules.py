@@ -154,6 +154,7 @@ class GroupNorm(nn.GroupNorm):  # type: ignore[misc, unused-ignore]
 
     def forward(self, input: Tensor) -> Tensor:
         fits = input.dim() >= 2 and input.shape[1] == self.num_channels
+        fits = fits and (self.weight is not None or self.bias is None)
         found = operands("GroupNorm", input, self.weight, self.bias) if fits else None
         if found is None:
             return super().forward(input)

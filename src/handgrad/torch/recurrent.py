@@ -41,7 +41,7 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
         data = input if packed is None else packed.data
         states: Parts = () if hx is None else tuple(hx) if self.states == 2 else (hx,)
         autocasts = torch.is_autocast_enabled("cpu")
-        if not self._fits(data, packed, states, autocasts):
+        if not (self._settings_fit() and self._fits(data, packed, states, autocasts)):
             return super().forward(input, hx)
         narrow = not autocasts and data.dtype is torch.bfloat16
         bf16 = multiplies_bf16(
@@ -159,6 +159,15 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
 
     def _constants(self) -> tuple[bool, ...]:
         return ()
+
+    def _settings_fit(self) -> bool:
+        """Return whether PyTorch would take the settings, which may have been changed since."""
+        flags = (self.bias, self.batch_first, self.bidirectional, self.training)
+        return (
+            all(type(flag) is bool for flag in flags)
+            and 0 <= self.dropout <= 1
+            and all(each is not None for each in self._flat_weights)
+        )
 
     def _fits(
         self, data: Tensor, packed: PackedSequence | None, states: Parts, autocasts: bool

@@ -5,40 +5,46 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.files import as_path
 from handgrad.errors import ArgumentError, RunError
-
-if TYPE_CHECKING:
-    from handgrad.training.trainer import Trainer
+from handgrad.lora.files import save
 
 
 class Callback:
     """Base class: override what you need.
 
+    `trainer` is the `hg.Trainer`, which is built on callbacks, so that these do not name its type.
     `trainer.model`, `.step`, `.epoch` and `.history` are there to read; `trainer.stop = True` ends
-    the training after the current epoch. A callback with a memory returns it from `state` (plain
-    JSON values) and `arrays`, and takes it back in `restore`, so that it survives a resumption.
+    the training after the current epoch. Its attributes survive a resumption where they are plain
+    values and arrays. A callback with another memory returns it from `state` (plain JSON values)
+    and `arrays`, and takes it back in `restore`.
     """
 
-    def on_start(self, trainer: Trainer) -> None:
-        """Before the first step; also when a run is resumed, after `restore`."""
+    def on_start(self, trainer: Any) -> None:
+        """Before the first step; also when a run is resumed, after `restore`.
 
-    def on_step(self, trainer: Trainer) -> None:
+        Then what it sets of the trainer is put back to where the run was.
+        """
+
+    def on_step(self, trainer: Any) -> None:
         """After each optimizer step."""
 
-    def on_epoch(self, trainer: Trainer, record: Mapping[str, Any]) -> None:
+    def on_epoch(self, trainer: Any, record: Mapping[str, Any]) -> None:
         """After each epoch, with its line of metrics.jsonl."""
 
-    def on_end(self, trainer: Trainer) -> None:
+    def on_end(self, trainer: Any) -> None:
         """After the last step, before the model is saved."""
 
     def settings(self) -> dict[str, Any]:
-        """The settings that must be the same when a run is resumed."""
+        """The settings that must be the same when a run is resumed.
+
+        Without this method they are the attributes that its methods read as they act on a trainer.
+        """
         return {}
 
     def state(self) -> dict[str, Any]:
@@ -78,7 +84,7 @@ class EarlyStopping(Callback):
         self._waited = 0
         self._weights: dict[str, Array] = {}
 
-    def on_epoch(self, trainer: Trainer, record: Mapping[str, Any]) -> None:
+    def on_epoch(self, trainer: Any, record: Mapping[str, Any]) -> None:
         value = record.get(self.monitor)
         if value is None:
             numbers = [key for key, found in record.items() if isinstance(found, float)]
@@ -104,7 +110,7 @@ class EarlyStopping(Callback):
         falls = self.monitor.endswith("loss")
         return (self._best - value if falls else value - self._best) > self.minimum_change
 
-    def on_end(self, trainer: Trainer) -> None:
+    def on_end(self, trainer: Any) -> None:
         if self._weights:
             trainer.load_model_arrays(self._weights)
 
@@ -135,7 +141,5 @@ class SaveAdapter(Callback):
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = as_path("SaveAdapter", folder)
 
-    def on_end(self, trainer: Trainer) -> None:
-        from handgrad.lora import save
-
+    def on_end(self, trainer: Any) -> None:
         save(trainer.model, self._folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -12,17 +12,15 @@ from handgrad.data.ragged import Sequences
 from handgrad.dispatch import get_engine
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError
-from handgrad.inference.preprocessing import STEPS, Step
+from handgrad.inference.preprocessing import STEPS, Preprocessor
 from handgrad.losses import BY_NAME as LOSSES
 from handgrad.losses import CrossEntropy, SquaredError
 from handgrad.ops.arguments import check_choice
 from handgrad.optimizers import BY_NAME as OPTIMIZERS
 from handgrad.optimizers import Optimizer
 from handgrad.training.metrics import Judge
+from handgrad.training.training import Training
 from handgrad.training.update import NumpyUpdate, Update
-
-if TYPE_CHECKING:
-    from handgrad.training.trainer import Trainer
 
 BACKENDS: Final = ("numpy", "jax")
 
@@ -59,7 +57,9 @@ def chosen_optimizer(optimizer: Any, lr: float | None) -> Optimizer:
     return cast(Optimizer, kind() if lr is None else kind(lr))
 
 
-def chosen_steps(steps: str | Step | Sequence[str | Step]) -> tuple[str | Step, ...]:
+def chosen_steps(
+    steps: str | Preprocessor | Sequence[str | Preprocessor],
+) -> tuple[str | Preprocessor, ...]:
     """The steps of preprocessing: "standardize", which is yet to be fitted, and those that are."""
     several: Any = (steps,) if isinstance(steps, str) or callable(steps) else steps
     for each in several:
@@ -93,12 +93,12 @@ def chosen_augmentation(augment: Any) -> Any:
     return augment
 
 
-def check_backend(trainer: Trainer) -> None:
+def check_backend(trainer: Training) -> None:
     """Raise ArgumentError unless the trainer's backend is there and can do what is asked of it."""
     check_choice("Trainer", "backend", trainer.backend, BACKENDS)
     if trainer.backend == "jax":
         try:
-            from handgrad.jax.training import check_devices
+            from handgrad.training.on_jax import check_devices
         except ModuleNotFoundError as error:
             if error.name != "jax":
                 raise
@@ -125,20 +125,20 @@ def check_backend(trainer: Trainer) -> None:
 
 
 def chosen_update(
-    trainer: Trainer, optimizer: Optimizer, augmenting: np.random.Generator
+    trainer: Training, optimizer: Optimizer, augmenting: np.random.Generator
 ) -> Update:
     """The update of the trainer's backend; `optimizer` is that of all its replicas."""
     if trainer.backend == "jax":
-        from handgrad.jax.training import JaxUpdate
+        from handgrad.training.on_jax import JaxUpdate
 
         return JaxUpdate(trainer, augmenting)
     return NumpyUpdate(trainer, optimizer, augmenting)
 
 
-def engine_of(trainer: Trainer) -> str:
+def engine_of(trainer: Training) -> str:
     """The engine that does the work: "kernels (x86-64-v4)", "reference" or "jax (cpu)"."""
     if trainer.backend == "jax":
-        from handgrad.jax.training import platform
+        from handgrad.training.on_jax import platform
 
         count = f", {trainer.devices} devices" if trainer.devices > 1 else ""
         return f"jax ({platform()}{count})"

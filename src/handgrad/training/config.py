@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from handgrad.errors import RunError
-from handgrad.training.checkpoint import changed
-from handgrad.training.files import BLANK, read_checksum, with_checksum
+from handgrad.io.checkpoint import changed
+from handgrad.io.checksums import BLANK, read_checksum, with_checksum
 from handgrad.writing import Content
 
 #: The start of the config.toml of a run that a program started.

@@ -10,21 +10,20 @@ import numpy as np
 from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.errors import RunError
-from handgrad.training.choices import engine_of
-from handgrad.training.config import PROGRAM_CONFIG
-from handgrad.training.folder import Run
-from handgrad.training.identity import (
+from handgrad.io.identity import (
     compare,
     describe_data,
-    describe_model,
     describe_settings,
     shown,
 )
-from handgrad.training.state import State
+from handgrad.training.config import PROGRAM_CONFIG
+from handgrad.training.folder import Run
+from handgrad.training.moving import describe_training, is_compared, is_restored
+from handgrad.training.state import CheckpointState
+from handgrad.training.training import Training
 
 if TYPE_CHECKING:
     from handgrad.data.sources import Source
-    from handgrad.training.trainer import Trainer
 
 #: Settings that a run may change when it is resumed, by the start of their path in the identity.
 _CHANGEABLE: Final = ("optimizer.lr", "optimizer.hyperparameters.", "schedule", "clip_norm")
@@ -37,7 +36,7 @@ _LARGEST: Final = {
 }
 
 
-def config_of(trainer: Trainer, epochs: int) -> str:
+def config_of(trainer: Training, epochs: int) -> str:
     """The config.toml of a run that was started from Python and not from a recipe."""
     lines = ["# Written by hg.Trainer; model and data come from the program.", PROGRAM_CONFIG]
     settings = {
@@ -56,40 +55,21 @@ def config_of(trainer: Trainer, epochs: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def identity_of(trainer: Trainer, source: Source, validation: Source | None) -> dict[str, Any]:
+def identity_of(trainer: Training, source: Source, validation: Source | None) -> dict[str, Any]:
     """Everything that decides the numbers, as `identity` describes it."""
     unit = kernels.native.bf16_unit if kernels.native is not None else "none"
-    optimizer = describe_settings(trainer.optimizer)
-    optimizer.pop("steps", None)
-    names = ("parts", "exact", "sync_batch_norm")
-    cut = {} if trainer.parts == 1 else {name: getattr(trainer, name) for name in names}
     # A checkpoint has no frozen parameters, so their content is part of the identity.
     frozen = describe_settings(dict(trainer.model.frozen_parameters))
     return {
-        "seed": trainer.seed,
-        "batch_size": trainer.batch_size,
-        "accumulate": trainer.accumulate,
-        **cut,
-        "clip_norm": trainer.clip_norm,
-        "evaluation_batch": trainer.evaluation_batch,
-        "engine": engine_of(trainer),
+        **describe_training(trainer)[0],
         "precision": f"bf16 by {unit}" if trainer.precision == "bf16" else trainer.precision,
-        "model": describe_model(trainer.model),
         **({"frozen": frozen} if frozen else {}),
-        "loss": describe_settings(trainer.loss),
-        "optimizer": optimizer,
-        "schedule": describe_settings(trainer.schedule),
-        "augment": describe_settings(trainer.augment),
-        "callbacks": [
-            {"type": type(callback).__name__, **describe_settings(callback.settings())}
-            for callback in trainer.callbacks
-        ],
         "examples": len(source),
         "data": {"train": describe_data(source), "validation": describe_data(validation)},
     }
 
 
-def settings_of(trainer: Trainer) -> dict[str, Any]:
+def settings_of(trainer: Training) -> dict[str, Any]:
     """The settings that a callback may change while a run goes on, by their paths in the identity.
 
     They are the optimizer's public attributes that are single values or tables of such, and
@@ -126,7 +106,7 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, str | None)
 
 
-def check_settings(trainer: Trainer, run: Run, settings: Mapping[str, Any]) -> None:
+def check_settings(trainer: Training, run: Run, settings: Mapping[str, Any]) -> None:
     """Raise RunError unless these are settings that this training may have come to."""
     own = settings_of(trainer)
     for path in dict.fromkeys((*own, *settings)):
@@ -156,7 +136,7 @@ def _fits(path: str, value: Any, own: Any) -> bool:
     return type(value) is type(own)
 
 
-def restore_settings(trainer: Trainer, settings: Mapping[str, Any]) -> None:
+def restore_settings(trainer: Training, settings: Mapping[str, Any]) -> None:
     """Set what `settings_of` had of a training."""
     for path, value in settings.items():
         owner, _, name = path.partition(".")
@@ -170,7 +150,7 @@ def restore_settings(trainer: Trainer, settings: Mapping[str, Any]) -> None:
 
 
 def changed_settings(
-    run: Run, state: State, identity: dict[str, Any], may_change: bool
+    run: Run, state: CheckpointState, identity: dict[str, Any], may_change: bool
 ) -> dict[str, list[Any]]:
     """The differences from the checkpoint: path, saved value and new value.
 
@@ -178,6 +158,8 @@ def changed_settings(
     """
     found: dict[str, list[Any]] = {}
     for path, was, now in compare(state.identity, identity):
+        if not is_compared(path) or is_restored(path, state.moved["kept"]):
+            continue
         # Kernels and references differ as little as backends, but only the latter are chosen.
         changeable = path.startswith(_CHANGEABLE) or (path == "engine" and "jax (" in f"{was}{now}")
         if changeable and may_change:
@@ -191,7 +173,9 @@ def changed_settings(
     return found
 
 
-def check_arrays(trainer: Trainer, run: Run, arrays: Mapping[str, Array], state: State) -> None:
+def check_arrays(
+    trainer: Training, run: Run, arrays: Mapping[str, Array], state: CheckpointState
+) -> None:
     """Raise RunError unless the arrays of a checkpoint are exactly those this training has."""
     expected = {f"model.{name}": array for name, array in trainer.model_arrays().items()}
     expected["optimizer.step"] = np.zeros((), np.int64)
@@ -200,7 +184,7 @@ def check_arrays(trainer: Trainer, run: Run, arrays: Mapping[str, Array], state:
             for name, array in trainer.parameters.items():
                 expected[f"optimizer.{slot}.{name}"] = array
     others = tuple(f"callback{i}." for i in range(len(trainer.callbacks)))
-    names = [name for name in arrays if not name.startswith(others)]
+    names = [name for name in arrays if not name.startswith((*others, "moved"))]
     for name in dict.fromkeys((*expected, *names)):
         forms = [
             f"{each[name].dtype} {each[name].shape}" if name in each else "missing"

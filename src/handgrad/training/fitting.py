@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,15 +28,13 @@ from handgrad.data.ragged import Sequences
 from handgrad.data.sources import Source, as_source
 from handgrad.errors import ArgumentError, DataError, ShapeError
 from handgrad.inference.pictures import step_for
-from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize, Step
+from handgrad.inference.preprocessing import Preprocessing, Preprocessor, Scale, Standardization
 from handgrad.layers import Conv2d
 from handgrad.layers.base import reads_tokens
 from handgrad.losses import BinaryCrossEntropy, CrossEntropy, SquaredError
 from handgrad.training.choices import default_loss
 from handgrad.training.metrics import inputs_in
-
-if TYPE_CHECKING:
-    from handgrad.training.trainer import Trainer
+from handgrad.training.training import Training
 
 #: Where the targets of a tagger end, in batches of sequences of different lengths.
 NO_TAG: Final = -100
@@ -96,7 +94,7 @@ class _Given:
 
 
 def ready(
-    trainer: Trainer, x: Any, y: Any, validation: Any, split: float | None, test: Any
+    trainer: Training, x: Any, y: Any, validation: Any, split: float | None, test: Any
 ) -> Fitting:
     """Data for `trainer.fit`. The trainer's model is built and its loss chosen, where they wait.
 
@@ -234,7 +232,7 @@ def _divide(given: _Given, fraction: float, seed: int) -> None:
 # -- model, loss and preprocessing -----------------------------------------------------------------
 
 
-def _ready_source(trainer: Trainer, source: Source) -> dict[str, Any]:
+def _ready_source(trainer: Training, source: Source) -> dict[str, Any]:
     """Build the model and choose the loss by the first batch, where they wait for it."""
     if trainer.preprocessing:
         raise ArgumentError(
@@ -249,7 +247,7 @@ def _ready_source(trainer: Trainer, source: Source) -> dict[str, Any]:
     return {"task": _task(trainer.loss)}
 
 
-def _ready_arrays(trainer: Trainer, given: _Given) -> dict[str, Any]:
+def _ready_arrays(trainer: Training, given: _Given) -> dict[str, Any]:
     """Apply the steps, build the model, choose the loss and fit the targets to the outputs."""
     train = given.parts["train"]
     steps = _steps(trainer.preprocessing, train.x)
@@ -286,7 +284,7 @@ def _ready_arrays(trainer: Trainer, given: _Given) -> dict[str, Any]:
     }
 
 
-def _check_steps(trainer: Trainer, part: _Part) -> None:
+def _check_steps(trainer: Training, part: _Part) -> None:
     """Raise ShapeError for sequences of bare numbers where the model takes features.
 
     Raise DataError for sequences where the model takes no lengths beside them.
@@ -316,7 +314,7 @@ def _check_steps(trainer: Trainer, part: _Part) -> None:
         )
 
 
-def _check_channels(trainer: Trainer, shape: tuple[int, ...]) -> None:
+def _check_channels(trainer: Training, shape: tuple[int, ...]) -> None:
     """Raise ShapeError for images without channels, and warn where these seem to stand last."""
     if not isinstance(_first_layer(trainer), Conv2d):
         return
@@ -328,7 +326,7 @@ def _check_channels(trainer: Trainer, shape: tuple[int, ...]) -> None:
     warn_of_channels_last(shape, "x")
 
 
-def _first_layer(trainer: Trainer) -> Any:
+def _first_layer(trainer: Training) -> Any:
     return next(iter(getattr(trainer.model, "layers", {}).values()), None)
 
 
@@ -343,25 +341,25 @@ def _is_one_hot(y: Any, outputs: Array) -> bool:
     )
 
 
-def _steps(asked: Sequence[str | Step], x: Any) -> tuple[Step, ...]:
+def _steps(asked: Sequence[str | Preprocessor], x: Any) -> tuple[Preprocessor, ...]:
     """The steps with their settings; "standardize" takes its own from x."""
-    found: tuple[Step, ...] = ()
+    found: tuple[Preprocessor, ...] = ()
     for each in asked:
         if isinstance(each, str):
-            found += (Standardize.of(_values(_applied(found, x))),)
+            found += (Standardization.of(_values(_applied(found, x))),)
         else:
             found += (each,)
     return found
 
 
-def _applied(steps: tuple[Step, ...], x: Any) -> Any:
+def _applied(steps: tuple[Preprocessor, ...], x: Any) -> Any:
     if not steps:
         return x
     values = Preprocessing(steps)(_values(x))
     return Sequences(values, x.lengths, x.padding) if isinstance(x, Sequences) else values
 
 
-def _as_numbers(x: Any, trainer: Trainer) -> Any:
+def _as_numbers(x: Any, trainer: Training) -> Any:
     """Whole numbers as floats where the model reads no tokens; pixels stay what they are."""
     if isinstance(x, Pixels) or x.dtype.kind not in "ib" or reads_tokens(trainer.model):
         return x

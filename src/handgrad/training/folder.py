@@ -34,7 +34,7 @@ from typing import Any, Final
 from handgrad.arrays import Array
 from handgrad.data.files import as_path
 from handgrad.errors import HandgradError, HandgradWarning, RunError
-from handgrad.training.checkpoint import (
+from handgrad.io.checkpoint import (
     changed,
     check_run,
     finite,
@@ -46,8 +46,7 @@ from handgrad.training.checkpoint import (
     to_json,
     under,
 )
-from handgrad.training.config import sealed, unsealed, with_change
-from handgrad.training.files import (
+from handgrad.io.checksums import (
     BLANK,
     digest,
     open_own,
@@ -55,8 +54,9 @@ from handgrad.training.files import (
     remove_temporary,
     with_checksum,
 )
+from handgrad.training.config import sealed, unsealed, with_change
 from handgrad.training.log import NO_METRICS, MetricsLog
-from handgrad.training.state import State
+from handgrad.training.state import CheckpointState
 from handgrad.training.table import as_csv
 from handgrad.writing import reason, write_atomically
 
@@ -99,7 +99,7 @@ class Run:
         self.change_command = f"{self.resume_command} --set optimizer.lr={{lr}}"
         #: The text of config.toml when settings are changed, and a description of the changes.
         self.config_text = self.changes = ""
-        #: The model as JSON, for checkpoints; see `inference.files`.
+        #: The model as JSON, for checkpoints; see `io.files`.
         self.description = ""
         #: The name that its files have for it, and the checksum of config.toml; "" before that.
         self.id = ""
@@ -297,7 +297,7 @@ class Run:
             )
         arrays, state = saved
         description = state.pop("description", "")
-        found = State.read(self.checkpoint, state)
+        found = CheckpointState.read(self.checkpoint, state)
         steps = f"step {found.step}, in epoch {found.epoch + 1}"
         if not found.position:
             steps = f"epoch {found.epoch}" if found.epoch else "nothing, before the first step"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +15,7 @@ from handgrad.optimizers import Accumulation
 from handgrad.training.divergence import find_cause, is_finite
 from handgrad.training.metrics import Judge, Sums, inputs_in
 from handgrad.training.step import TrainingStep
-
-if TYPE_CHECKING:
-    from handgrad.training.trainer import Trainer
+from handgrad.training.training import Training
 
 
 class BatchGradient:
@@ -29,7 +26,7 @@ class BatchGradient:
     loss is not finite.
     """
 
-    def __init__(self, trainer: Trainer, augmenting: np.random.Generator) -> None:
+    def __init__(self, trainer: Training, augmenting: np.random.Generator) -> None:
         self._trainer = trainer
         self._augmenting = augmenting
         self._judge = Judge(trainer.loss)
@@ -62,7 +59,7 @@ class StepGradients:
     They are counted in `sums`. Raises RunError where the loss is not finite.
     """
 
-    def __init__(self, trainer: Trainer, augmenting: np.random.Generator) -> None:
+    def __init__(self, trainer: Training, augmenting: np.random.Generator) -> None:
         self._size = trainer.batch_size
         self._gradient_of = BatchGradient(trainer, augmenting)
         accumulates = trainer.accumulate > 1
@@ -85,7 +82,7 @@ class StepGradients:
 
 
 def batch_at(
-    trainer: Trainer, source: Source, index: Array, augmenting: np.random.Generator
+    trainer: Training, source: Source, index: Array, augmenting: np.random.Generator
 ) -> tuple[tuple[Array, ...], Array]:
     """Inputs, in the model's type and augmented, and targets of the examples at `index`."""
     gathered, targets = source.gather(index)
@@ -96,7 +93,7 @@ def batch_at(
 
 
 def loss_diverged(
-    trainer: Trainer, value: float, inputs: tuple[Array, ...], targets: Array
+    trainer: Training, value: float, inputs: tuple[Array, ...], targets: Array
 ) -> HandgradError:
     """The error for a loss of this batch that is not finite, with its cause."""
     finding = f"the loss is {value} at step {trainer.step + 1} (epoch {trainer.epoch + 1})"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from handgrad.errors import RunError
-from handgrad.training.checkpoint import changed, finite, read_file, to_json
-from handgrad.training.files import digest, open_own
+from handgrad.io.checkpoint import changed, finite, read_file, to_json
+from handgrad.io.checksums import digest, open_own
 from handgrad.writing import write_all
 
 #: The metrics before the first checkpoint, as `MetricsLog.sync` gives them.

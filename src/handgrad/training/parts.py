@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import astuple, fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -31,9 +31,7 @@ from handgrad.layers.flat import FlatArrays
 from handgrad.training.gradients import BatchGradient
 from handgrad.training.metrics import Sums
 from handgrad.training.replicas import Replicas, tree_sum
-
-if TYPE_CHECKING:
-    from handgrad.training.trainer import Trainer
+from handgrad.training.training import Training
 
 _COUNTED: Final = tuple(field.name for field in fields(Sums))
 
@@ -41,7 +39,7 @@ _COUNTED: Final = tuple(field.name for field in fields(Sums))
 class PartGradients:
     """`gradients_of(source, index, sums)`: as `StepGradients`, of the pieces of all ranks."""
 
-    def __init__(self, trainer: Trainer, augmenting: np.random.Generator) -> None:
+    def __init__(self, trainer: Training, augmenting: np.random.Generator) -> None:
         self._trainer = trainer
         self._replicas = trainer.replicas
         self._pieces = trainer.parts * trainer.accumulate

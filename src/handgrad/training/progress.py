@@ -44,7 +44,7 @@ def display_for(choice: str, epochs: int) -> Display:
         choice = "bar" if sys.stdout.isatty() else "lines"
     if choice not in ("bar", "lines", "off"):
         raise ArgumentError(f"progress is {choice!r}; allowed: auto, bar, lines, off")
-    return {"bar": Bar, "lines": Lines, "off": Off}[choice](epochs)
+    return {"bar": Bar, "lines": LineDisplay, "off": Off}[choice](epochs)
 
 
 def clock(seconds: float) -> str:
@@ -113,7 +113,7 @@ class Off:
         pass
 
 
-class Lines(Off):
+class LineDisplay(Off):
     """One line an epoch, and one every ten seconds within a long one."""
 
     every = 10.0

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import platform
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import handgrad
 from handgrad.data.sources import as_source
-from handgrad.training.checkpoint import finite
+from handgrad.io.checkpoint import finite
 from handgrad.training.choices import engine_of
 from handgrad.training.folder import Run
 from handgrad.training.metrics import evaluate
 from handgrad.training.review import Review
-
-if TYPE_CHECKING:
-    from handgrad.training.trainer import Trainer
+from handgrad.training.training import Training
 
 
 def write_results(
-    trainer: Trainer, run: Run, test: Any, review: Review | None = None, part: str = "test"
+    trainer: Training, run: Run, test: Any, review: Review | None = None, part: str = "test"
 ) -> dict[str, Any]:
     """Judge the trained model on `test`, write the report and then summary.json; returns that.
 

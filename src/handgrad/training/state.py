@@ -21,10 +21,12 @@ _SUMS: Final = {
     "judged": _COUNT,
 }
 _GENERATORS: Final = {"shuffling": _TABLE, "augmenting": _TABLE, "model": _TABLE}
+_MOVED: Final = {"kept": _TABLE, "lost": _TABLE}
 _KINDS: Final = {
     "format": _COUNT,
     "identity": _TABLE,
     "settings": _TABLE,
+    "moved": _TABLE,
     "config": (str, "a checksum"),
     "epoch": _COUNT,
     "position": _COUNT,
@@ -38,15 +40,16 @@ _KINDS: Final = {
 
 
 @dataclass(frozen=True)
-class State:
+class CheckpointState:
     """The counters, sums and generators of a training between two steps.
 
-    identity: see `identity`; settings: see `continuing.settings_of`; config: the checksum of the
-    config.toml that it was trained with.
+    identity: see `identity`; settings: see `continuing.settings_of`; moved: see `moving`; config:
+    the checksum of the config.toml that it was trained with.
     """
 
     identity: dict[str, Any]
     settings: dict[str, Any]
+    moved: dict[str, Any]
     config: str
     epoch: int
     position: int
@@ -58,12 +61,13 @@ class State:
     generators: dict[str, Any]
 
     @classmethod
-    def read(cls, path: Path, found: Mapping[str, Any]) -> State:
+    def read(cls, path: Path, found: Mapping[str, Any]) -> CheckpointState:
         """The state that the checkpoint at `path` has.
 
         Raises RunError for an entry that is missing, unknown or of another type.
         """
         _check(path, "", found, _KINDS)
+        _check(path, "moved.", found["moved"], _MOVED)
         _check(path, "sums.", found["sums"], _SUMS)
         _check(path, "generators.", found["generators"], _GENERATORS)
         tables = {f"callbacks[{i}]": each for i, each in enumerate(found["callbacks"])}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from operator import is_
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -56,8 +57,8 @@ class TrainingStep:
 
     Calls of kernels are captured if the loss and all layers declare `capturable`, while all arrays
     of a step take no more than `MOST_BYTES`; then the next step writes into the outputs and the
-    value of this one. Settings of the layers are those of the first batch of a shape; another array
-    that an attribute of a parameter refers to is noticed. Of batches of many shapes those of late
+    value of this one. Another value of an attribute of a layer or of the loss, or of a table there,
+    is noticed: the next batch is captured anew. Of batches of many shapes those of late
     are kept. Where the loss is not finite, `gradients` are not to be used.
 
     Raises ArgumentError for a model that is no layer, gradients that are not an array for every
@@ -79,6 +80,7 @@ class TrainingStep:
             and all(layer.capturable for _, layer in walk(model))
         )
         self._parameters = self._find_parameters()
+        self._attributes = self._find_attributes()
         self._captured: list[_Captured] = []  # the last one replayed is the first
 
     def __call__(
@@ -114,7 +116,7 @@ class TrainingStep:
 
     def _replay(self, inputs: tuple[Array, ...], targets: tuple[Array, ...]) -> tuple[Array, Array]:
         """Outputs and loss by a capture, which is made where there is none for plain arrays."""
-        if not self._has_same_parameters():
+        if not (self._has_same_parameters() and self._has_same_attributes()):
             self._captured.clear()
         batch = (*inputs, *targets)
         if not all(type(each) is np.ndarray and each.dtype.kind in "biuf" for each in batch):
@@ -183,6 +185,26 @@ class TrainingStep:
         if not same:
             self._parameters = self._find_parameters()
         return same
+
+    def _has_same_attributes(self) -> bool:
+        """If not, such as after a callback, all captures are of other settings."""
+        same = all(
+            len(table) == len(values) and all(map(is_, table.values(), values))
+            for table, values in self._attributes
+        )
+        if not same:
+            self._attributes = self._find_attributes()
+        return same
+
+    def _find_attributes(self) -> list[tuple[dict[str, Any], tuple[Any, ...]]]:
+        """The attributes of the loss and all layers, and the tables among them, with their values.
+
+        They are compared by `is`, so that a value set again at worst costs another capture.
+        """
+        owners = [self.loss, *(layer for _, layer in walk(self.model))]
+        tables = [vars(owner) for owner in owners if hasattr(owner, "__dict__")]
+        tables += [value for table in tables for value in table.values() if type(value) is dict]
+        return [(table, tuple(table.values())) for table in tables]
 
     def _find_parameters(self) -> list[tuple[Layer, str, Array]]:
         return [

@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from handgrad.training.checkpoint import finite
+from handgrad.io.checkpoint import finite
 
 
 def as_csv(epochs: Sequence[Mapping[str, Any]]) -> str:

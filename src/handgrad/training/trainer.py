@@ -16,7 +16,7 @@ import numpy as np
 
 from handgrad import dispatch
 from handgrad.arrays import Array
-from handgrad.calls import explained
+from handgrad.calls import Explained, explained
 from handgrad.data.files import shortened
 from handgrad.data.sources import Source
 from handgrad.elsewhere import OF_TRAINERS
@@ -27,20 +27,20 @@ from handgrad.errors import (
     Interrupted,
     RunError,
 )
-from handgrad.inference.preprocessing import Step
+from handgrad.inference.preprocessing import Preprocessor
 from handgrad.inference.trained import TrainedModel
+from handgrad.io.checkpoint import (
+    generator_state,
+    restore_generator,
+    under,
+)
+from handgrad.io.files import description
+from handgrad.io.identity import shown
 from handgrad.layers.base import Layer
-from handgrad.layers.flat import FlatArrays
 from handgrad.optimizers import Optimizer
 from handgrad.suggestions import NoAttributeError, raise_own_error
 from handgrad.training.augmentation import Augmentation
 from handgrad.training.callbacks import Callback
-from handgrad.training.checkpoint import (
-    generator_state,
-    load_model_arrays,
-    restore_generator,
-    under,
-)
 from handgrad.training.choices import (
     check_backend,
     chosen_augmentation,
@@ -63,17 +63,17 @@ from handgrad.training.divergence import layer_of
 from handgrad.training.fitting import ready
 from handgrad.training.folder import PROGRAM, Run, resume_run, start_run
 from handgrad.training.history import History
-from handgrad.training.identity import (
-    shown,
-)
 from handgrad.training.interrupts import Interrupt
 from handgrad.training.metrics import Sums, evaluate
+from handgrad.training.moving import Moving
 from handgrad.training.parts import check_parts
 from handgrad.training.progress import Display, DisplayError, display_for
 from handgrad.training.replicas import ALONE, Replicas
+from handgrad.training.results import write_results
 from handgrad.training.review import Review
-from handgrad.training.state import State
+from handgrad.training.state import CheckpointState
 from handgrad.training.synchronized import synchronize
+from handgrad.training.training import Training
 
 #: A run's gradient norms are recorded about this many times, enough for a smooth curve.
 NORM_RECORDS = 200
@@ -83,7 +83,7 @@ NORM_RECORDS = 200
 CHECKPOINT_SHARE = 0.02
 
 
-class Trainer:
+class Trainer(Training, metaclass=Explained):
     """Trains a model on shuffled mini-batches.
 
     - `loss`: of `handgrad.losses`, or a name: "cross_entropy", "mse", "bce". Without it the targets
@@ -120,10 +120,6 @@ class Trainer:
     Raises ArgumentError where a value is impossible.
     """
 
-    gradients: FlatArrays
-    parameters: FlatArrays
-
-    @explained
     def __init__(
         self,
         model: Layer,
@@ -131,7 +127,7 @@ class Trainer:
         optimizer: Optimizer | str = "adam",
         *,
         lr: float | None = None,
-        preprocessing: str | Step | Sequence[str | Step] = (),
+        preprocessing: str | Preprocessor | Sequence[str | Preprocessor] = (),
         about: Mapping[str, Any] | None = None,
         schedule: Callable[[int], float] | None = None,
         clip_norm: float | None = None,
@@ -214,6 +210,7 @@ class Trainer:
         self._position = 0
         self._examples = 0
         self._sums = Sums()
+        self._sizes: dict[str, int] = {}
         self._identity: dict[str, Any] = {}
         self._run: Run | None = None
         self._interrupt = Interrupt()
@@ -227,12 +224,6 @@ class Trainer:
 
     def __repr__(self) -> str:
         return f"Trainer({type(self.model).__name__}, {self.loss}, {self.optimizer})"
-
-    @property
-    def model_dtype(self) -> np.dtype[Any]:
-        """The type of the model's numbers."""
-        arrays = self.model.parameters.values()
-        return next((array.dtype for array in arrays), np.dtype(np.float32))
 
     @explained
     def fit(
@@ -275,8 +266,6 @@ class Trainer:
         something else, where it cannot be written to, or where loss, gradients or weights stop
         being finite; `Interrupted` after Ctrl-C, SIGTERM or SIGHUP in a run that has a folder.
         """
-        from handgrad.training.results import write_results
-
         if epochs < 0:
             raise ArgumentError(f"Trainer.fit: epochs is {epochs}; allowed: 0 or more")
         with dispatch.precision(self.precision):
@@ -336,16 +325,19 @@ class Trainer:
         self.epoch, self._position, self.stop, self.seconds = 0, 0, False, 0.0
         self._examples = len(source)
         self._sums = Sums()
+        self._moving = Moving(self, self._identity)
         is_kept = bool(self.replicas.agree(run is not None)[0])
         saved, changed = (None, False) if run is None else self._begin(run, epochs, resume, change)
         begins = self.replicas.agree(run is not None and (saved is None or changed))[0]
-        self._follow(saved)
+        saved = self._follow(saved)
         if begins:
             self._save(run)
         if run is not None:
             self.replicas.announce(run.resume_command)
         for callback in self.callbacks:
             callback.on_start(self)
+        if saved is not None and self.step > 0:  # before the first step it has begun nothing
+            self._put_back(*saved)
 
         steps = math.ceil(len(source) / (self.batch_size * self.accumulate)) * epochs
         norms_every = self.norms_every or max(1, steps // NORM_RECORDS)
@@ -379,6 +371,7 @@ class Trainer:
         began = time.perf_counter()
         seconds_before = self.seconds
         self._shuffling_before = generator_state(self._shuffling)
+        self._sizes = {"batch_size": self.batch_size, "accumulate": self.accumulate}
         order = source.order(self.batch_size, self._shuffling)
         group = self.batch_size * self.accumulate
         watchers = [
@@ -481,23 +474,6 @@ class Trainer:
 
     # -- running away -----------------------------------------------------------------------------
 
-    def diverged(self, what: str) -> RunError:
-        """The error for `what` is not finite in this step: how to go on from before."""
-        lr = f"{self.optimizer.lr / 10:g}"
-        run = self._run
-        way = f"continue from the last checkpoint with: {run.change_command}" if run else ""
-        advice = f"; {way.format(lr=lr)}" if way else f", such as lr={lr}"
-        return RunError(
-            f"training: {what}; a smaller learning rate or clip_norm usually prevents this{advice}"
-        )
-
-    def gradients_diverged(self, layer: str) -> RunError:
-        """The error for a gradient of this layer that is not finite, the first on its way."""
-        return self.diverged(
-            f"the gradient of the layer {layer} is not finite at step {self.step + 1} "
-            f"(epoch {self.epoch + 1})"
-        )
-
     def _check_weights(self) -> None:
         """Bring the weights up to date; raise RunError where they are not finite."""
         self._update.publish()
@@ -513,16 +489,6 @@ class Trainer:
     def trained(self) -> TrainedModel:
         """The model with what belongs to its use; `hg.load` of the run's folder gives the same."""
         return TrainedModel(self.model, **self._about)
-
-    def model_arrays(self) -> dict[str, Array]:
-        """Parameters and buffers together, without frozen parameters: what training can change."""
-        frozen = self.model.frozen_parameters
-        arrays = {**self.model.parameters, **self.model.buffers}
-        return {name: array for name, array in arrays.items() if name not in frozen}
-
-    def load_model_arrays(self, arrays: Mapping[str, Array]) -> None:
-        """Put `model_arrays()` back. Raises an error for a missing, unknown or mis-shaped array."""
-        load_model_arrays(self.model, {**self.model.frozen_parameters, **arrays})
 
     def _save(self, run: Run | None) -> None:
         """Write a checkpoint, on rank 0, once the others have given it what they alone have.
@@ -546,6 +512,7 @@ class Trainer:
             {
                 "identity": self._identity,
                 "settings": settings_of(self),
+                "moved": self._moving.table(arrays, self._sizes if self._position else {}),
                 "epoch": self.epoch,
                 "position": self._position,
                 "step": self.step,
@@ -573,7 +540,7 @@ class Trainer:
 
     def _begin(
         self, run: Run, epochs: int, resume: bool, change: bool
-    ) -> tuple[tuple[dict[str, Array], State] | None, bool]:
+    ) -> tuple[tuple[dict[str, Array], CheckpointState] | None, bool]:
         """Continue from the last checkpoint, if there is one, with changes that are meant.
 
         Returns that checkpoint, and whether anything was changed.
@@ -582,14 +549,12 @@ class Trainer:
         process killed in between is resumed with them: a config.toml that is not the checkpoint's
         allows the same changes.
         """
-        from handgrad.inference.files import description
-
         run.description = description(self.trained)
         saved = run.load() if resume else None
         start = None
         changes: dict[str, Any] = {}
         if saved is not None:
-            state = State.read(run.checkpoint, saved[1])
+            state = CheckpointState.read(run.checkpoint, saved[1])
             start = saved[0], state
             changes = changed_settings(
                 run, state, self._identity, change or state.config != run.config_checksum
@@ -635,10 +600,12 @@ class Trainer:
                 )
                 return
 
-    def _follow(self, saved: tuple[dict[str, Array], State] | None) -> None:
-        """Begin on every rank as on rank 0, which alone has read the checkpoint."""
+    def _follow(
+        self, saved: tuple[dict[str, Array], CheckpointState] | None
+    ) -> tuple[dict[str, Array], CheckpointState] | None:
+        """Begin on every rank as on rank 0, which alone has read the checkpoint; returns that."""
         if self.replicas.size == 1:
-            return
+            return saved
         first = self.model_arrays() if saved is None else None
         first, saved, epochs = self.replicas.share((first, saved, self.history.epochs))
         if self.replicas.rank > 0:
@@ -647,8 +614,10 @@ class Trainer:
             else:
                 self._restore(*saved)
             self.history.epochs = epochs
+        found: tuple[dict[str, Array], CheckpointState] | None = saved
+        return found
 
-    def _check_epochs(self, run: Run, epochs: int, state: State) -> None:
+    def _check_epochs(self, run: Run, epochs: int, state: CheckpointState) -> None:
         """Raise RunError where the run has come further than it is to go."""
         if state.epoch + (state.position > 0) > epochs:
             raise RunError(
@@ -656,11 +625,9 @@ class Trainer:
                 "or more, which the run has reached"
             )
 
-    def _restore(self, arrays: Mapping[str, Array], state: State) -> None:
+    def _restore(self, arrays: Mapping[str, Array], state: CheckpointState) -> None:
         """Continue from what a checkpoint of this training has."""
-        self.load_model_arrays(under("model.", arrays))
-        restore_settings(self, state.settings)
-        self._updater.load_state(under("optimizer.", arrays))
+        self._put_back(arrays, state, begun=False)
         for i, callback in enumerate(self.callbacks):
             kind = type(callback).__name__
             try:
@@ -672,10 +639,6 @@ class Trainer:
                     f"checkpoint: the state of {kind} is damaged ({type(error).__name__}: "
                     f"{shortened(error)}); expected what its state() returned"
                 ) from error
-        restore_generator(self._shuffling, state.generators["shuffling"])
-        restore_generator(self._augmenting, state.generators["augmenting"])
-        for name, generator in self.model.generators.items():
-            restore_generator(generator, state.generators["model"][name])
         self._shuffling_before = generator_state(self._shuffling)
         self.epoch = state.epoch
         self._position = state.position
@@ -683,6 +646,19 @@ class Trainer:
         self.stop = state.stop
         self.seconds = state.seconds
         self._sums = state.sums
+
+    def _put_back(
+        self, arrays: Mapping[str, Array], state: CheckpointState, *, begun: bool = True
+    ) -> None:
+        """Put back what callbacks can change, and may have as they have `begun`."""
+        self._moving.restore(state.moved, arrays, begun=begun)
+        self.load_model_arrays(under("model.", arrays))
+        restore_settings(self, state.settings)
+        self._updater.load_state(under("optimizer.", arrays))
+        restore_generator(self._shuffling, state.generators["shuffling"])
+        restore_generator(self._augmenting, state.generators["augmenting"])
+        for name, generator in self.model.generators.items():
+            restore_generator(generator, state.generators["model"][name])
 
     def _leave(self, run: Run | None) -> NoReturn:
         self._save(run)

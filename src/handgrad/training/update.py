@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from handgrad.training.divergence import layer_of
 from handgrad.training.gradients import StepGradients
 from handgrad.training.metrics import Sums, layer_norms
 from handgrad.training.parts import PartGradients
-
-if TYPE_CHECKING:
-    from handgrad.training.trainer import Trainer
+from handgrad.training.training import Training
 
 
 class Update(Protocol):
@@ -39,7 +37,7 @@ class NumpyUpdate:
     """The update in place, by kernels or references on NumPy arrays, as `hg.engine` says."""
 
     def __init__(
-        self, trainer: Trainer, optimizer: Optimizer, augmenting: np.random.Generator
+        self, trainer: Training, optimizer: Optimizer, augmenting: np.random.Generator
     ) -> None:
         self._trainer = trainer
         self._optimizer = optimizer

@@ -112,7 +112,7 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FormulaRow:
     """One after the other."""
 
     parts: tuple[Formula, ...]
@@ -212,7 +212,7 @@ Formula: TypeAlias = (
     | Operator
     | Sign
     | Space
-    | Row
+    | FormulaRow
     | Fraction
     | Root
     | Script
@@ -237,8 +237,8 @@ def row(*parts: Formula) -> Formula:
     """The parts one after the other; rows among them are opened, and one part alone stays bare."""
     flat: list[Formula] = []
     for part in parts:
-        flat.extend(part.parts if isinstance(part, Row) else (part,))
-    return flat[0] if len(flat) == 1 else Row(tuple(flat))
+        flat.extend(part.parts if isinstance(part, FormulaRow) else (part,))
+    return flat[0] if len(flat) == 1 else FormulaRow(tuple(flat))
 
 
 def separated(parts: tuple[Formula, ...], separator: str = ",") -> Formula:
@@ -268,7 +268,7 @@ def is_tall(formula: Formula) -> bool:
     match formula:
         case Fraction() | Root() | Big() | Matrix() | Cases() | Lines():
             return True
-        case Row(parts):
+        case FormulaRow(parts):
             return any(is_tall(part) for part in parts)
         case Script(base=base):
             return is_tall(base)

@@ -12,6 +12,7 @@ from handgrad.documents.formulas.formula import (
     Cases,
     Fenced,
     Formula,
+    FormulaRow,
     Fraction,
     Lines,
     Matrix,
@@ -19,7 +20,6 @@ from handgrad.documents.formulas.formula import (
     Operator,
     Phantom,
     Root,
-    Row,
     Script,
     Sign,
     Space,
@@ -105,7 +105,7 @@ def to_latex(formula: Formula) -> str:
             return SIGN_COMMANDS.get(char, char)
         case Space():
             return r"\thinspace"
-        case Row(parts):
+        case FormulaRow(parts):
             return _row(parts)
         case Fraction(numerator, denominator):
             return rf"\frac{{{to_latex(numerator)}}}{{{to_latex(denominator)}}}"

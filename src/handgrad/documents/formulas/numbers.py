@@ -20,12 +20,12 @@ import numpy.typing as npt
 from handgrad.documents.formulas.formula import (
     Fenced,
     Formula,
+    FormulaRow,
     Fraction,
     Lines,
     Matrix,
     Number,
     Phantom,
-    Row,
     Script,
     Sign,
     Space,
@@ -161,7 +161,7 @@ def _kept(size: int, limit: int) -> list[int]:
 
 
 def _has_fraction(cell: Formula) -> bool:
-    parts = cell.parts if isinstance(cell, Row) else (cell,)
+    parts = cell.parts if isinstance(cell, FormulaRow) else (cell,)
     return isinstance(parts[-1], Fraction)
 
 

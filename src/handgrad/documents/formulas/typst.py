@@ -14,6 +14,7 @@ from handgrad.documents.formulas.formula import (
     Cases,
     Fenced,
     Formula,
+    FormulaRow,
     Fraction,
     Lines,
     Matrix,
@@ -21,7 +22,6 @@ from handgrad.documents.formulas.formula import (
     Operator,
     Phantom,
     Root,
-    Row,
     Script,
     Sign,
     Space,
@@ -48,7 +48,7 @@ def to_typst(formula: Formula) -> str:
             return escape(char)
         case Space():
             return "thin"
-        case Row(parts):
+        case FormulaRow(parts):
             return " ".join(map(to_typst, parts))
         case Fraction(numerator, denominator):
             return f"frac({to_typst(numerator)}, {to_typst(denominator)})"

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.documents.formulas.formula import Formula, Fraction, Row, Script, row
+from handgrad.documents.formulas.formula import Formula, FormulaRow, Fraction, Script, row
 from handgrad.equations.dimensions import Dimensions
-from handgrad.equations.equations import Derivation, Equation, derive
-from handgrad.equations.models.graph import Graph
+from handgrad.equations.equations import Derivation, DerivedEquation, derive
+from handgrad.equations.models.graph import PassGraph
 from handgrad.equations.subject import Subject
 from handgrad.ops import samples
 from handgrad.program import Node, ProgramError, values_of
@@ -29,7 +29,7 @@ class Calls:
     are the same, and have the values of the first.
     """
 
-    def __init__(self, graph: Graph, sizes: Dimensions, lang: str, *, exact: bool) -> None:
+    def __init__(self, graph: PassGraph, sizes: Dimensions, lang: str, *, exact: bool) -> None:
         self.graph, self.sizes, self.lang, self.exact = graph, sizes, lang, exact
         self._derivations: dict[Any, Derivation] = {}
 
@@ -54,7 +54,7 @@ class Calls:
                 raise ProgramError(f"notes: {op} gives another gradient of {name} in the layer")
         return subject, derivation
 
-    def backward(self, call: Node, derivation: Derivation) -> list[Equation]:
+    def backward(self, call: Node, derivation: Derivation) -> list[DerivedEquation]:
         """The equations of the gradients that the layer asks for."""
         back = self.graph.backward_of(call)
         if back is None:
@@ -96,7 +96,7 @@ def are_close(one: Any, other: Any) -> bool:
 
 def _without_step(gradient: Formula, counter: Formula | None) -> Formula:
     assert isinstance(gradient, Fraction)
-    assert isinstance(gradient.denominator, Row)
+    assert isinstance(gradient.denominator, FormulaRow)
     symbol = row(*gradient.denominator.parts[1:])
     if isinstance(symbol, Script) and counter is not None and symbol.sub == counter:
         return symbol.base if symbol.sup is None else Script(symbol.base, sup=symbol.sup)

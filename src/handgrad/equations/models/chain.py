@@ -20,7 +20,7 @@ from handgrad.documents.formulas.formula import (
     separated,
     transpose,
 )
-from handgrad.equations.equations import Equation, derive
+from handgrad.equations.equations import DerivedEquation, derive
 from handgrad.equations.models.composition import Composer, Ends, input_symbols
 from handgrad.equations.models.flow import Flow, Node
 from handgrad.equations.models.names import (
@@ -31,7 +31,7 @@ from handgrad.equations.models.names import (
 )
 from handgrad.equations.models.passes import Forward
 from handgrad.equations.models.recording import LayerRecorder
-from handgrad.equations.models.steps import Part, Step, step_of
+from handgrad.equations.models.steps import OpCall, WrittenNode, step_of
 from handgrad.equations.models.symbols import numbered, value_gradient, value_symbol
 from handgrad.equations.subject import Subject
 from handgrad.errors import ArgumentError
@@ -68,7 +68,7 @@ class Chain:
         #: What the loss compares the output with, as a symbol and its value.
         self.target: tuple[Formula, Any] | None = None
 
-    def loss(self, subject: Subject) -> Step:
+    def loss(self, subject: Subject) -> WrittenNode:
         """L, and ∂L/∂h of the output."""
         derivation = derive(subject, self.lang, dimensions=self.sizes)
         (first,) = subject.gradients or ()
@@ -84,14 +84,16 @@ class Chain:
         flat = self._reshaped(rows, value_symbol(output), subject.arrays[first])
         back = self._reshaped(value_gradient(output), gradient_of(rows), gradient.reshape(y.shape))
         return replace(
-            step, forward=(Part((flat,)), *step.forward), backward=(*step.backward, Part((back,)))
+            step,
+            forward=(OpCall((flat,)), *step.forward),
+            backward=(*step.backward, OpCall((back,))),
         )
 
-    def _reshaped(self, left: Formula, of: Formula, value: Any) -> Equation:
+    def _reshaped(self, left: Formula, of: Formula, value: Any) -> DerivedEquation:
         name = Script(Operator("reshape"), self.sizes.shape(value))
         return self._equation(left, row(name, Fenced(of)), value)
 
-    def node(self, node: Node) -> Step:
+    def node(self, node: Node) -> WrittenNode:
         """The equations of a node whose output's gradient is known."""
         dy = self.found.values.get(node.number)
         if dy is None:  # no parameter went into it, so training does not ask for it
@@ -105,7 +107,7 @@ class Chain:
 
     # Where a value forks or is passed on
 
-    def gathered(self, value: int) -> Equation | None:
+    def gathered(self, value: int) -> DerivedEquation | None:
         """∂L/∂h as the sum of what comes back from every node that takes h.
 
         None where one layer alone takes it, whose backward has given it.
@@ -147,12 +149,12 @@ class Chain:
 
     # Kinds of nodes
 
-    def _sum(self, node: Node) -> Step:
+    def _sum(self, node: Node) -> WrittenNode:
         terms = tuple(map(value_symbol, node.inputs))
         y = self._equation(value_symbol(node.number), separated(terms, "+"), self._value(node))
-        return Step(node, (Part((y,)),), ())
+        return WrittenNode(node, (OpCall((y,)),), ())
 
-    def _composed(self, node: Node, recorder: LayerRecorder, dy: Any) -> Step:
+    def _composed(self, node: Node, recorder: LayerRecorder, dy: Any) -> WrittenNode:
         """A layer by its ops, with what stands between them."""
         (value,) = node.inputs
         is_needed = value in self.needed
@@ -175,9 +177,9 @@ class Chain:
         for name, gradient in trained.items():
             self.found.parameters[full_name(node, name)] = gradient
         backward = composed.backward if node.number in self.needed else ()
-        return Step(node, composed.forward, backward, others=composed.others)
+        return WrittenNode(node, composed.forward, backward, others=composed.others)
 
-    def _opaque(self, node: Node, dy: Any) -> Step:
+    def _opaque(self, node: Node, dy: Any) -> WrittenNode:
         """A layer known by its behaviour alone: y = f(x), dx by its Jacobian."""
         (value,) = node.inputs
         dx, gradients = node.layer.backward_y(dy, self.run.caches[node.number])
@@ -196,7 +198,7 @@ class Chain:
         if value in self.needed and dx is not None:
             self._keep(node, dx)
             backward.append(self._equation(self._input_gradient(node), _chained(y, x), dx))
-        return Step(node, (Part((forward,)),), (Part(tuple(backward)),), is_opaque=True)
+        return WrittenNode(node, (OpCall((forward,)),), (OpCall(tuple(backward)),), is_opaque=True)
 
     def symbols_of(self, node: Node) -> Mapping[str, Formula]:
         """The symbol of every parameter of a node."""
@@ -205,9 +207,9 @@ class Chain:
     def _value(self, node: Node) -> Any:
         return self.run.values[node.number]
 
-    def _equation(self, left: Formula, right: Formula, value: Any) -> Equation:
+    def _equation(self, left: Formula, right: Formula, value: Any) -> DerivedEquation:
         shape = self.sizes.shape(value)
-        return Equation("", left, right, shape, value, None, ((left, value),))
+        return DerivedEquation("", left, right, shape, value, None, ((left, value),))
 
 
 def _chained(y: Formula, x: Formula) -> Formula:

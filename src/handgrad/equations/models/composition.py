@@ -18,16 +18,16 @@ import numpy as np
 from handgrad.documents.formulas.formula import Formula, Text, gradient_of
 from handgrad.documents.labels import label
 from handgrad.equations.dimensions import Dimensions
-from handgrad.equations.equations import Derivation, Equation, Meaning
+from handgrad.equations.equations import Derivation, DerivedEquation, Meaning
 from handgrad.equations.glossary import Glossary, subscript
 from handgrad.equations.models.calls import Calls, are_close, op_of, outputs_of
-from handgrad.equations.models.graph import Graph, inner_inputs
+from handgrad.equations.models.graph import PassGraph, inner_inputs
 from handgrad.equations.models.names import activation_names, is_first_state, numbered_names
 from handgrad.equations.models.recording import Recording
 from handgrad.equations.models.rounds import Numbers
 from handgrad.equations.models.steps import (
+    OpCall,
     Other,
-    Part,
     meanings_of,
     rewritten,
     without_identity,
@@ -62,8 +62,8 @@ class Composed:
     `given` are other arrays that it has, such as statistics, with their symbols.
     """
 
-    forward: tuple[Part, ...]
-    backward: tuple[Part, ...]
+    forward: tuple[OpCall, ...]
+    backward: tuple[OpCall, ...]
     others: tuple[Other, ...]
     parameters: Mapping[str, Formula]
     given: tuple[tuple[Formula, Any], ...]
@@ -88,7 +88,7 @@ class Ends:
 class _Call:
     """A call of an op: its part of backward, and the symbols of its outputs and gradients."""
 
-    part: Part
+    part: OpCall
     outputs: tuple[Formula, ...]
     gradients: Mapping[str, Formula]
 
@@ -129,7 +129,7 @@ class Composer:
         exact: bool = True,
     ) -> None:
         self.layer, self.number, self.ends, self.sizes = layer, number, ends, sizes
-        self.graph = Graph(layer, recording)
+        self.graph = PassGraph(layer, recording)
         self.derivations = Calls(self.graph, sizes, lang, exact=exact)
         self.parameters: dict[str, Formula] = {}
         self.symbols: dict[Node, Formula] = {}
@@ -142,7 +142,7 @@ class Composer:
         self._copies: dict[Node, Formula] = {}
         is_one = isinstance(layer, OpLayer | Embedding) and self.graph.is_one_op
         self._numbers = Numbers(str(number), only=is_one)
-        self._lines: list[tuple[str, str, tuple[str, int] | None, Equation]] = []
+        self._lines: list[tuple[str, str, tuple[str, int] | None, DerivedEquation]] = []
         self._owned = {id(array): name for name, array in layer.parameters.items()}
         self._plain = {
             name: plain_parameter(name.rpartition(".")[2], array.ndim)
@@ -172,7 +172,7 @@ class Composer:
 
     # Forward
 
-    def _forward(self) -> Iterator[Part]:
+    def _forward(self) -> Iterator[OpCall]:
         result, output = self.graph.result, self.ends.output
         given = [each for each in leaves(dict(self.graph.forward.arguments)) if each.op == "input"]
         self.symbols.update(zip(given, self.ends.inputs, strict=False))
@@ -193,7 +193,7 @@ class Composer:
             self._line(result, output, result)
         yield from self._written()
 
-    def _call(self, node: Node) -> Part:
+    def _call(self, node: Node) -> OpCall:
         """The equations of an op where it is called; its backward is kept until it runs."""
         subject, derivation = self.derivations.derived(node)
         number = self._next(node)
@@ -225,12 +225,12 @@ class Composer:
         behind = tuple(rewritten(each, names, copies) for each in backward)
         title = ("", "") if self._numbers.only else (number, op_of(node))
         path, block = self.graph.path(node), self._block(node)
-        self.calls[node] = _Call(Part(behind, (), (), *title, path), symbols, gradients)
-        return Part((*starts, *forward), settings, functions, *title, path, block)
+        self.calls[node] = _Call(OpCall(behind, (), (), *title, path), symbols, gradients)
+        return OpCall((*starts, *forward), settings, functions, *title, path, block)
 
     def _starts(
         self, node: Node, derivation: Derivation, names: dict[Formula, Formula]
-    ) -> Iterator[Equation]:
+    ) -> Iterator[DerivedEquation]:
         """The states of a loop before its first step; from here on each has the symbol that the
         steps have for it, h_{3.2,0}."""
         for name, value in node.kwargs.items():
@@ -251,7 +251,7 @@ class Composer:
 
     # Backward
 
-    def _backward(self, run: Program, targets: Mapping[Node, list[Formula]]) -> Iterator[Part]:
+    def _backward(self, run: Program, targets: Mapping[Node, list[Formula]]) -> Iterator[OpCall]:
         for node in self.graph.needed(run):
             if node.op.endswith(".backward"):
                 if self.graph.outputs[node]:
@@ -324,10 +324,12 @@ class Composer:
         self.known.add(symbol)
         self._lines.append((self._numbers.current, self.graph.path(at), self._block(at), found))
 
-    def _equation(self, name: str, left: Formula, right: Formula, value: Any) -> Equation:
-        return Equation(name, left, right, self.sizes.shape(value), value, None, ((left, value),))
+    def _equation(self, name: str, left: Formula, right: Formula, value: Any) -> DerivedEquation:
+        return DerivedEquation(
+            name, left, right, self.sizes.shape(value), value, None, ((left, value),)
+        )
 
-    def _written(self) -> Iterator[Part]:
+    def _written(self) -> Iterator[OpCall]:
         """The lines so far, those of one layer and round together."""
         functions = tuple(
             Meaning(symbol, name, words=words)
@@ -337,7 +339,7 @@ class Composer:
         for (path, block), group in groupby(self._lines, key=lambda each: each[1:3]):
             lines = list(group)
             equations = tuple(equation for *_, equation in lines)
-            yield Part(equations, (), functions, lines[0][0], "", path, block)
+            yield OpCall(equations, (), functions, lines[0][0], "", path, block)
         self._lines.clear()
 
     # Symbols

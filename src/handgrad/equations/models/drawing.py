@@ -15,8 +15,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from handgrad.documents.formulas.formula import (
     LETTERS,
     Formula,
+    FormulaRow,
     Number,
-    Row,
     Script,
     Sign,
     Symbol,
@@ -54,7 +54,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Line:
+class Polyline:
     """Straight pieces from corner to corner; it hops over the places in `over`, all on its first
     horizontal piece, and ends in an arrowhead or not."""
 
@@ -93,7 +93,7 @@ class Words:
     label: Label
 
 
-Shape: TypeAlias = Box | Line | Plus | Dot | Words
+Shape: TypeAlias = Box | Polyline | Plus | Dot | Words
 PLUS_RADIUS: Final = _RADIUS
 
 
@@ -129,7 +129,7 @@ def _drawn(shape: Shape) -> Iterator[str]:
     match shape:
         case Box():
             yield from _box(shape)
-        case Line():
+        case Polyline():
             yield from _line(shape)
         case Plus(kind, x, y):
             r = _RADIUS
@@ -158,7 +158,7 @@ def _box(box: Box) -> Iterator[str]:
         yield _text(box.x + box.width / 2, y, "middle", label)
 
 
-def _line(line: Line) -> Iterator[str]:
+def _line(line: Polyline) -> Iterator[str]:
     (x, y), *rest = line.corners
     path = f"M{x:g} {y:g}"
     for to_x, to_y in rest:
@@ -206,7 +206,7 @@ def _pieces(label: Label, shift: int = 0) -> Iterator[_Piece]:
             yield _Piece(digits, shift=shift)
         case Sign(char):
             yield _Piece({",": ", ", "⋯": "…"}.get(char, char), shift=shift)
-        case Row(parts):
+        case FormulaRow(parts):
             for part in parts:
                 yield from _pieces(part, shift)
         case Script(base, sub, sup):

@@ -20,7 +20,7 @@ from handgrad.program import Frame, Node, Program, ProgramError, leaves, mapped,
 from handgrad.program.functions import is_array
 
 
-class Graph:
+class PassGraph:
     """The nodes of a layer's passes that its results depend on.
 
     Raises ProgramError for a layer of several outputs.

@@ -16,8 +16,8 @@ from handgrad.equations.models.drawing import (
     Dot,
     Kind,
     Label,
-    Line,
     Plus,
+    Polyline,
     Shape,
     Words,
 )
@@ -214,7 +214,7 @@ class _Placer:
         arrow: bool = True,
         over: tuple[float, ...] = (),
     ) -> None:
-        self.shapes.append(Line(kind, corners, arrow, over))
+        self.shapes.append(Polyline(kind, corners, arrow, over))
 
     def box(self, middle: float, y: float, lines: tuple[Label, ...]) -> None:
         self.shapes.append(Box(middle - BOX_WIDTH / 2, y, BOX_WIDTH, BOX_HEIGHT, lines))

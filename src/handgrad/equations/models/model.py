@@ -26,7 +26,7 @@ from handgrad.equations.models.sample import (
     too_large,
 )
 from handgrad.equations.models.sections import Sections
-from handgrad.equations.models.steps import Step
+from handgrad.equations.models.steps import WrittenNode
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
 from handgrad.optimizers import SGD, Optimizer
@@ -149,7 +149,7 @@ def _count(x: Any) -> int:
     return len(x[0] if isinstance(x, tuple) else x)
 
 
-def _last_step(chain: Chain, loss: Any, target: Any) -> Step | None:
+def _last_step(chain: Chain, loss: Any, target: Any) -> WrittenNode | None:
     """The loss; where there is none, any gradient comes in."""
     y = chain.run.values[-1]
     if loss is not None:

@@ -16,16 +16,16 @@ from typing import Any
 from handgrad.documents.formulas.formula import (
     Fenced,
     Formula,
+    FormulaRow,
     Fraction,
     Number,
-    Row,
     Script,
     Sign,
     Symbol,
     row,
 )
-from handgrad.equations.equations import Equation
-from handgrad.equations.models.steps import Part
+from handgrad.equations.equations import DerivedEquation
+from handgrad.equations.models.steps import OpCall
 from handgrad.program import Node, Round
 
 #: The most symbols that may stand for others from the first round to the second.
@@ -114,9 +114,9 @@ def repeated_rounds(nodes: Iterable[tuple[Node, Any]]) -> dict[Node, tuple[int, 
     return found
 
 
-def folded(parts: Iterable[Part]) -> list[Part | Repeated]:
+def folded(parts: Iterable[OpCall]) -> list[OpCall | Repeated]:
     """The parts, of alike rounds the first alone."""
-    found: list[Part | Repeated] = []
+    found: list[OpCall | Repeated] = []
     for loop, group in groupby(parts, key=lambda each: each.block and each.block[0]):
         here = list(group)
         if loop is None:
@@ -129,7 +129,7 @@ def folded(parts: Iterable[Part]) -> list[Part | Repeated]:
     return found
 
 
-def _folded(rounds: list[list[Part]]) -> Iterator[Part | Repeated]:
+def _folded(rounds: list[list[OpCall]]) -> Iterator[OpCall | Repeated]:
     """A round that only moves on goes with those before it that do so in the same way."""
     yield from rounds[0]
     moves: dict[str, int] | None = None
@@ -153,7 +153,7 @@ def _folded(rounds: list[list[Part]]) -> Iterator[Part | Repeated]:
 def _without_last(symbol: Formula) -> Formula:
     """A symbol without its last index."""
     match symbol:
-        case Script(base, Row((*before, Sign(","), _)), sup):
+        case Script(base, FormulaRow((*before, Sign(","), _)), sup):
             return Script(base, row(*before), sup)
     return symbol
 
@@ -174,7 +174,7 @@ class _Step:
     plain: set[Formula] = field(default_factory=set)
 
     @classmethod
-    def between(cls, one: list[Part], other: list[Part]) -> _Step | None:
+    def between(cls, one: list[OpCall], other: list[OpCall]) -> _Step | None:
         """None where the rounds are not alike."""
         found = cls()
         if len(one) != len(other) or not all(map(found._alike_parts, one, other)):
@@ -192,7 +192,7 @@ class _Step:
             if whole == before or self.others.get(whole) != _without_last(after):
                 yield before, after
 
-    def _alike_parts(self, one: Part, other: Part) -> bool:
+    def _alike_parts(self, one: OpCall, other: OpCall) -> bool:
         first, second = re.sub(r"\d+", "0", one.path), re.sub(r"\d+", "0", other.path)
         if one.name != other.name or first != second:
             return False
@@ -208,7 +208,7 @@ class _Step:
         self.paths[".".join(parts[0][:end])] = ".".join(parts[1][:end])
 
     def _alike(self, one: Any, other: Any) -> bool:
-        if isinstance(one, Equation) and isinstance(other, Equation):
+        if isinstance(one, DerivedEquation) and isinstance(other, DerivedEquation):
             sides = [(each.left, each.right, each.shape, each.loop) for each in (one, other)]
             return one.updates == other.updates and self._alike(*sides)
         if isinstance(one, tuple) and isinstance(other, tuple):

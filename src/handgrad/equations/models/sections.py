@@ -19,14 +19,14 @@ from handgrad.documents.document import Equation as Line
 from handgrad.documents.formulas.formula import Formula, Number, Script, Symbol, equals, row
 from handgrad.documents.labels import label
 from handgrad.equations import docstrings
-from handgrad.equations.equations import Equation
+from handgrad.equations.equations import DerivedEquation
 from handgrad.equations.models import overview
 from handgrad.equations.models.chain import Chain
 from handgrad.equations.models.composition import input_symbols
 from handgrad.equations.models.flow import Flow
 from handgrad.equations.models.names import FUSED, activations_of, full_name
 from handgrad.equations.models.rounds import Repeated, folded
-from handgrad.equations.models.steps import Part, Step, activation_step
+from handgrad.equations.models.steps import OpCall, WrittenNode, activation_step
 from handgrad.equations.models.symbols import renamed, value_gradient, value_symbol
 from handgrad.equations.models.update import PARAMETER, settings_of, update_rule, updated
 from handgrad.equations.tracing import in_order
@@ -79,7 +79,7 @@ class Sections:
 
     # Forward
 
-    def forward(self, steps: Sequence[Step], last: Step | None) -> Iterator[Block]:
+    def forward(self, steps: Sequence[WrittenNode], last: WrittenNode | None) -> Iterator[Block]:
         yield Heading(self.say("forward"), anchor="forward")
         index = Symbol("i")
         inputs = self._inputs()
@@ -95,7 +95,7 @@ class Sections:
                 yield Paragraph(self.say("model_opaque"))
             yield from self._parts(step, step.forward, "forward")
 
-    def _functions(self, steps: Sequence[Step]) -> Iterator[Block]:
+    def _functions(self, steps: Sequence[WrittenNode]) -> Iterator[Block]:
         """What the equations call, in words; and the activations of fused layers."""
         parts = [part for step in steps for part in (*step.forward, *step.backward)]
         functions = {each.symbol: each for part in parts for each in part.functions}
@@ -114,7 +114,7 @@ class Sections:
                 for each in part.equations:
                     yield self.board.line(equals(each.left, each.right))
 
-    def _parts(self, step: Step, parts: Sequence[Part], which: str) -> Iterator[Block]:
+    def _parts(self, step: WrittenNode, parts: Sequence[OpCall], which: str) -> Iterator[Block]:
         """The parts of a node, each with a heading where it has a number."""
         for i, part in enumerate(folded(parts)):
             if isinstance(part, Repeated):
@@ -138,7 +138,7 @@ class Sections:
         numbers = (Number(str(each)) for each in said)
         return Paragraph(self.filled(key, *numbers, tuple(changes)))
 
-    def _title(self, step: Step, part: Part) -> Content:
+    def _title(self, step: WrittenNode, part: OpCall) -> Content:
         """3.2 attention, and the layer that it is in; of values between ops that layer alone."""
         assert step.node is not None
         words = f"{part.number} {part.name}"
@@ -147,7 +147,7 @@ class Sections:
             words = type(layer).__name__
         return (f"{words} ", Mono(part.path)) if part.path else words
 
-    def _settings(self, part: Part) -> Iterator[Block]:
+    def _settings(self, part: OpCall) -> Iterator[Block]:
         found = settings(part.settings, self.chain.sizes)
         if found:
             yield Paragraph(_listed(found))
@@ -155,7 +155,7 @@ class Sections:
     # Backward
 
     def backward(
-        self, steps: Sequence[tuple[Equation | None, Step]], last: Step | None
+        self, steps: Sequence[tuple[DerivedEquation | None, WrittenNode]], last: WrittenNode | None
     ) -> Iterator[Block]:
         """From the loss to the data; before a node, the sum that gives its gradient, if any."""
         yield Heading(self.say("backward"), anchor="backward")
@@ -178,7 +178,7 @@ class Sections:
             stops = [value_symbol(value) for value in sorted(taken - needed)]
             yield Paragraph(self.filled("model_stops", _listed(stops)))
 
-    def _start(self, last: Step | None) -> Iterator[Block]:
+    def _start(self, last: WrittenNode | None) -> Iterator[Block]:
         if last is not None:
             yield self._heading(last, "backward")
             yield Paragraph(self.say("last_node"))
@@ -191,14 +191,14 @@ class Sections:
         formula = assigned(gradient, value) if self.board.numbers else gradient
         yield self.board.line(formula, self.chain.sizes.shape(value))
 
-    def _gathered(self, gathered: Equation, step: Step) -> Iterator[Block]:
+    def _gathered(self, gathered: DerivedEquation, step: WrittenNode) -> Iterator[Block]:
         assert step.node is not None
         value = step.node.number
         key = "model_fork" if len(self.flow.uses(value)) > 1 else "model_passed"
         yield Heading(self.filled(key, value_symbol(value)), 2, f"gradient-{value}")
         yield from self.board.lines((gathered,))
 
-    def _heading(self, step: Step, part: str) -> Heading:
+    def _heading(self, step: WrittenNode, part: str) -> Heading:
         node = step.node
         if node is None:
             return Heading(self.loss, 2, f"{part}-loss")

@@ -18,7 +18,7 @@ from handgrad.documents.formulas.formula import (
     parts_in,
     row,
 )
-from handgrad.equations.equations import Derivation, Equation, Meaning, derive
+from handgrad.equations.equations import Derivation, DerivedEquation, Meaning, derive
 from handgrad.equations.models.flow import Node
 from handgrad.equations.models.names import activation_operator
 from handgrad.equations.models.symbols import Renaming, is_gradient, renamed
@@ -26,21 +26,21 @@ from handgrad.equations.subject import Subject
 
 
 @dataclass(frozen=True)
-class Step:
+class WrittenNode:
     """What is written of one node, or of the loss, which has no node.
 
     `is_opaque` where the layer's own code can be read neither as an op nor as several.
     """
 
     node: Node | None
-    forward: tuple[Part, ...]
-    backward: tuple[Part, ...]
+    forward: tuple[OpCall, ...]
+    backward: tuple[OpCall, ...]
     is_opaque: bool = False
     others: tuple[Other, ...] = ()
 
 
 @dataclass(frozen=True)
-class Part:
+class OpCall:
     """One call of an op in one of the passes, or values between such calls.
 
     `settings` are numbers that its equations use, `functions` what they call; `path` is the layer
@@ -48,7 +48,7 @@ class Part:
     in, and the round. A node that is one op has one part, without a number.
     """
 
-    equations: tuple[Equation, ...]
+    equations: tuple[DerivedEquation, ...]
     settings: tuple[Meaning, ...] = ()
     functions: tuple[Meaning, ...] = ()
     number: str = ""
@@ -63,7 +63,7 @@ class Other:
 
     name: str
     words: str
-    parts: tuple[Part, ...]
+    parts: tuple[OpCall, ...]
 
 
 def step_of(
@@ -71,12 +71,12 @@ def step_of(
     derivation: Derivation,
     names: Mapping[Formula, Formula],
     subject: Subject,
-) -> Step:
+) -> WrittenNode:
     """A derivation with other symbols, and with the settings that the layer has."""
     forward = without_identity(rewritten(each, names) for each in derivation.forward)
     backward = tuple(rewritten(each, names) for each in derivation.backward)
     meanings = meanings_of(derivation, names, subject)
-    return Step(node, (Part(forward, *meanings),), (Part(backward),))
+    return WrittenNode(node, (OpCall(forward, *meanings),), (OpCall(backward),))
 
 
 def meanings_of(
@@ -99,8 +99,8 @@ def meanings_of(
 
 
 def rewritten(
-    equation: Equation, names: Renaming, of_gradients: Renaming | None = None
-) -> Equation:
+    equation: DerivedEquation, names: Renaming, of_gradients: Renaming | None = None
+) -> DerivedEquation:
     """An equation with other symbols; those that a gradient is of may go by others again."""
 
     def changed(formula: Formula) -> Formula:
@@ -120,9 +120,9 @@ def rewritten(
     )
 
 
-def without_identity(equations: Iterable[Equation]) -> tuple[Equation, ...]:
+def without_identity(equations: Iterable[DerivedEquation]) -> tuple[DerivedEquation, ...]:
     """The equations with h = … in the place of a = … and h = identity(a)."""
-    found: list[Equation] = []
+    found: list[DerivedEquation] = []
     identity = activation_operator("identity")
     for each in equations:
         if found and each.right == row(identity, Fenced(found[-1].left)):
@@ -131,7 +131,7 @@ def without_identity(equations: Iterable[Equation]) -> tuple[Equation, ...]:
     return tuple(found)
 
 
-def activation_step(activation: str, options: Mapping[str, Any], lang: str) -> Step:
+def activation_step(activation: str, options: Mapping[str, Any], lang: str) -> WrittenNode:
     """The activation of fused layers as a function of a, and ∂L/∂a, where h is its value."""
     op = import_module(f"handgrad.ops.{activation}")
     x = np.linspace(-2.0, 2.5, 6).reshape(2, 3)

@@ -9,9 +9,9 @@ from typing import Any, Final, cast
 from handgrad.documents.formulas.formula import (
     Fenced,
     Formula,
+    FormulaRow,
     Fraction,
     Number,
-    Row,
     Script,
     Sign,
     Symbol,
@@ -84,7 +84,7 @@ def inline(gradient: Formula) -> Formula:
 def is_gradient(formula: Formula) -> bool:
     """True for ∂L/∂x."""
     match formula:
-        case Fraction(Row((Symbol("partial"), *_)), Row((Symbol("partial"), *_))):
+        case Fraction(FormulaRow((Symbol("partial"), *_)), FormulaRow((Symbol("partial"), *_))):
             return True
     return False
 
@@ -130,7 +130,7 @@ def _attached(base: Formula, indices: list[Formula], above: list[Formula]) -> Fo
     if not above:
         return found
     if not isinstance(found, Script):
-        bare = Fenced(found) if isinstance(found, Row | Fraction) else found
+        bare = Fenced(found) if isinstance(found, FormulaRow | Fraction) else found
         return Script(bare, sup=row(*above))
     if found.sup is None or all(each == Sign("′") for each in above):
         return Script(found.base, found.sub, row(*_parts(found.sup), *above))
@@ -148,7 +148,7 @@ def _scripted(base: Formula, indices: list[Formula], above: list[Formula]) -> Fo
 def _parts(formula: Formula | None) -> list[Formula]:
     if formula is None:
         return []
-    return list(formula.parts) if isinstance(formula, Row) else [formula]
+    return list(formula.parts) if isinstance(formula, FormulaRow) else [formula]
 
 
 def _indices(sub: Formula | None) -> list[Formula]:

@@ -15,8 +15,8 @@ from handgrad.equations.models.drawing import (
     Box,
     Dot,
     Label,
-    Line,
     Plus,
+    Polyline,
     Shape,
     Words,
     baselines,
@@ -45,7 +45,7 @@ def _drawn(shape: Shape) -> Iterator[str]:
     match shape:
         case Box():
             yield from _box(shape)
-        case Line():
+        case Polyline():
             yield _line(shape)
         case Plus(kind, x, y):
             r = PLUS_RADIUS
@@ -70,7 +70,7 @@ def _box(box: Box) -> Iterator[str]:
         yield rf"\node at ({box.x + box.width / 2:g},{y:g}) {{{_text(label)}}}"
 
 
-def _line(line: Line) -> str:
+def _line(line: Polyline) -> str:
     """Straight pieces; the first horizontal one hops over what it crosses."""
     look: str = line.kind
     look += ", dash pattern=on 3.75pt off 2.6pt" if line.kind == "backward" else ""

@@ -133,6 +133,8 @@ enum class Activation {
     kSin
 };
 
+constexpr int kLastActivation = static_cast<int>(Activation::kSin);
+
 // Calls use(f) with the activation of this code; the choice is made once, outside every loop.
 template <class T, class Use>
 decltype(auto) with_activation(int code, double negative_slope, Use&& use) {

@@ -7,6 +7,7 @@
 
 #include "core/activation.h"
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/elementwise.h"
 #include "core/gil.h"
 #include "core/subnormals.h"
@@ -14,7 +15,8 @@
 namespace handgrad {
 
 template <class T, class F>
-void activation_forward(const F& f, In<T> x, Out<T> y) {
+void activation_forward(const Check& check, const F& f, In<T> x, Out<T> y) {
+    check.values("y", y, x.size());
     const long count = static_cast<long>(x.size());
     const WithoutGil unlocked(count);
     const auto body = [f, x = x.data(), y = y.data()](auto lanes) {
@@ -28,7 +30,9 @@ void activation_forward(const F& f, In<T> x, Out<T> y) {
 
 // `kept` is the output or the input, as F::kFromOutput says.
 template <class T, class F>
-void activation_backward(const F& f, In<T> dy, In<T> kept, Out<T> dx) {
+void activation_backward(const Check& check, const F& f, In<T> dy, In<T> kept, Out<T> dx) {
+    check.values("kept", kept, dy.size());
+    check.values("dx", dx, dy.size());
     const long count = static_cast<long>(dy.size());
     const WithoutGil unlocked(count);
     const auto body = [f, dy = dy.data(), kept = kept.data(), dx = dx.data()](auto lanes) {
@@ -42,14 +46,15 @@ void activation_backward(const F& f, In<T> dy, In<T> kept, Out<T> dx) {
 // `<name>_forward(x, y)` and `<name>_backward(dy, kept, dx)` for both types; options, such as a
 // slope, follow as numbers.
 template <template <class> class F, class... Options>
-void bind_activation(nb::module_& m, const std::string& name) {
+void bind_activation(nb::module_& m, const char* name) {
     auto bind = [&]<class T>(T) {
-        m.def((name + "_forward").c_str(), [](In<T> x, Out<T> y, Options... options) {
-            activation_forward(F<T>{static_cast<T>(options)...}, x, y);
-        });
-        m.def((name + "_backward").c_str(),
-              [](In<T> dy, In<T> kept, Out<T> dx, Options... options) {
-                  activation_backward(F<T>{static_cast<T>(options)...}, dy, kept, dx);
+        m.def((name + std::string("_forward")).c_str(),
+              [name](In<T> x, Out<T> y, Options... options) {
+                  activation_forward(Check(name), F<T>{static_cast<T>(options)...}, x, y);
+              });
+        m.def((name + std::string("_backward")).c_str(),
+              [name](In<T> dy, In<T> kept, Out<T> dx, Options... options) {
+                  activation_backward(Check(name), F<T>{static_cast<T>(options)...}, dy, kept, dx);
               });
     };
     bind(float{});

@@ -297,6 +297,7 @@ const Registrar registrar([](nb::module_& m) {
              "names"_a, "kinds"_a, "positional"_a, "required"_a, "generator"_a)
         .def("fits", &Signature::fits, "arguments"_a, "named"_a, "strided"_a);
     m.def("inner_contiguous", [](nb::handle array) {
+        if (!PyArray_Check(array.ptr())) throw nb::type_error("an array of NumPy is wanted");
         return inner_contiguous(reinterpret_cast<PyArrayObject*>(array.ptr()));
     });
     m.def("overlaps", &overlaps, "out"_a, "others"_a, "same"_a);

@@ -20,6 +20,12 @@ struct ArrayView {
     long size = 0;
 };
 
+// The axes of an array.
+struct Axes {
+    const Py_ssize_t* shape;
+    int ndim;
+};
+
 // True while this thread replays captured calls: then outputs, which were handed out read-only
 // because a cache shares them, may be written to.
 inline thread_local bool replaying = false;
@@ -46,6 +52,7 @@ class Array {
     long size() const { return view_.size; }
     long ndim() const { return view_.ndim; }
     long shape(int axis) const { return static_cast<long>(view_.shape[axis]); }
+    Axes axes() const { return {view_.shape, view_.ndim}; }
 
   private:
     ArrayView view_;
@@ -62,6 +69,7 @@ class Strided {
     T* data() const { return static_cast<T*>(view_.data); }
     long ndim() const { return view_.ndim; }
     long shape(int axis) const { return static_cast<long>(view_.shape[axis]); }
+    Axes axes() const { return {view_.shape, view_.ndim}; }
     long stride(int axis) const {
         return static_cast<long>(view_.strides[axis]) / static_cast<long>(sizeof(T));
     }

@@ -1,6 +1,7 @@
 #include "core/caches.h"
 
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/micro_kernel.h"
 
 namespace handgrad {
@@ -12,6 +13,9 @@ const Registrar registrar([](nb::module_& m) {
     m.def(
         "set_caches",
         [](long l1_bytes, long l1_ways, long l2_bytes, long line) {
+            const Check check("set_caches");
+            for (const long size : {l1_bytes, l1_ways, l2_bytes, line})
+                check.range("a size", size, 1, 1L << 40);
             known = {{l1_bytes, l1_ways}, {l2_bytes, 8}, line};
         },
         "l1_bytes"_a, "l1_ways"_a, "l2_bytes"_a, "line"_a);

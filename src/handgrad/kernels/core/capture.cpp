@@ -31,7 +31,11 @@ class Capture {
   public:
     // The weights of a frozen one never change: what is packed of them is kept.
     Capture(nb::tuple batch, long most_bytes, bool frozen)
-        : batch_(std::move(batch)), most_bytes_(most_bytes), frozen_(frozen) {}
+        : batch_(std::move(batch)), most_bytes_(most_bytes), frozen_(frozen) {
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(batch_.ptr()); i++)
+            if (!PyArray_Check(PyTuple_GET_ITEM(batch_.ptr(), i)))
+                throw nb::type_error("Capture: a batch is a tuple of NumPy arrays");
+    }
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
     ~Capture() { end(); }

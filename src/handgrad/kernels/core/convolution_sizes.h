@@ -4,7 +4,9 @@
 #include <array>
 #include <vector>
 
+#include "core/check.h"
 #include "core/padded_input.h"
+#include "core/windows.h"
 
 namespace handgrad {
 
@@ -28,9 +30,28 @@ struct Convolution {
 // caster of nanobind may not throw.
 using ConvolutionSizes = std::array<long, 16>;
 
-inline Convolution convolution_of(const ConvolutionSizes& s) {
-    return {s[0], s[1], s[2],  s[3],  s[4],  s[5],  s[6],  s[7],
-            s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]};
+// The sizes of a convolution of `image` (N, C, H, W), or of the transpose of one, in which images
+// and outputs change places.
+template <class Image, class Weight, class Output>
+Convolution checked_convolution(const Check& check, const ConvolutionSizes& s, const char* name,
+                                const Image& image, const Weight& weight, const char* output_name,
+                                const Output& output) {
+    const Convolution conv{s[0], s[1], s[2],  s[3],  s[4],  s[5],  s[6],  s[7],
+                           s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15]};
+    check.shape(name, image, conv.batch, conv.channels, conv.height, conv.width);
+    check.divides("groups", conv.groups, conv.channels);
+    check.divides("groups", conv.groups, conv.filters);
+    check.shape("weight", weight, conv.filters, conv.group_channels(), conv.kernel_h,
+                conv.kernel_w);
+    check.shape(output_name, output, conv.batch, conv.filters, conv.out_h, conv.out_w);
+    check_windows(check, conv.height, conv.kernel_h, conv.stride_h, conv.pad_h, conv.dilation_h,
+                  conv.out_h);
+    check_windows(check, conv.width, conv.kernel_w, conv.stride_w, conv.pad_w, conv.dilation_w,
+                  conv.out_w);
+    check.product("the padded image", sizeof(double), conv.group_channels() + 1,
+                  conv.height + 2 * conv.pad_h + conv.stride_h,
+                  conv.width + 2 * conv.pad_w + conv.stride_w);
+    return conv;
 }
 
 // The image as kernel offsets index it.

@@ -70,6 +70,9 @@ struct GruCell {
     }
 };
 
+// The codes of cells, as models/decoder_cells.py numbers them.
+constexpr int kGru = 2, kCells = 3;
+
 // Calls use(cell) with the cell of this code, its index in CELLS of models/decoder_cells.py.
 template <class T, class Use>
 void with_cell(int code, const Use& use) {

@@ -222,10 +222,13 @@ struct ProductScore {
     }
 };
 
+// The codes of scores, as models/decoder_scores.py numbers them.
+constexpr int kAdditive = 0, kScores = 3;
+
 // Calls use(score) with the score of this code, its index in SCORES of models/decoder_scores.py.
 template <class T, class Use>
 void with_score(int code, long size, const T* v, const Use& use) {
-    if (code == 0)
+    if (code == kAdditive)
         use(AdditiveScore<T>{size, v});
     else if (code == 1)
         use(ProductScore<T, true>{size, v});

@@ -38,7 +38,7 @@ nb::object new_array(int axes, const npy_intp* shape, PyArray_Descr* type) {
         countable = countable && !__builtin_mul_overflow(count, shape[i], &count);
     countable = countable && !__builtin_mul_overflow(count, PyDataType_ELSIZE(type), &bytes);
     // NumPy has the words for a size that is none.
-    if (!countable || bytes < kSmall) {
+    if (!countable || bytes < kSmall || PyDataType_REFCHK(type)) {
         // Every one of them has the GIL.
         static long small = 0;
         if (++small % 64 == 0) note_small_arrays(64);

@@ -7,6 +7,7 @@
 
 #include "core/activation.h"
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/gil.h"
 #include "core/rows.h"
 
@@ -23,8 +24,11 @@ void each_gated_row(const T* x, long values, long half, const Body& body) {
 }
 
 template <class T, class F>
-void gated_forward(const F& f, In<T> x, Out<T> y) {
-    const long half = y.shape(static_cast<int>(y.ndim()) - 1);
+void gated_forward(const Check& check, const F& f, In<T> x, Out<T> y) {
+    Size rows{"rows"}, size{"D"};
+    check.shape("y", y, several(rows), size);
+    const long half = size;
+    check.shape("x", x, several(rows), check.product("x", 2, half));
     each_gated_row(x.data(), x.size(), half, [=, y = y.data()](const T* a, long at) {
         transform<T>(0, half, [=](auto lanes) {
             lanes.store(y + at, f.value(lanes.load(a)) * lanes.load(a + half));
@@ -33,8 +37,12 @@ void gated_forward(const F& f, In<T> x, Out<T> y) {
 }
 
 template <class T, class F>
-void gated_backward(const F& f, In<T> dy, In<T> x, Out<T> dx) {
-    const long half = dy.shape(static_cast<int>(dy.ndim()) - 1);
+void gated_backward(const Check& check, const F& f, In<T> dy, In<T> x, Out<T> dx) {
+    Size rows{"rows"}, size{"D"};
+    check.shape("dy", dy, several(rows), size);
+    const long half = size;
+    check.shape("x", x, several(rows), check.product("x", 2, half));
+    check.values("dx", dx, x.size());
     each_gated_row(
         x.data(), x.size(), half, [=, dy = dy.data(), dx = dx.data()](const T* a, long at) {
             T* da = dx + 2 * at;
@@ -48,11 +56,13 @@ void gated_backward(const F& f, In<T> dy, In<T> x, Out<T> dx) {
 
 // `<name>_forward(x, y)` and `<name>_backward(dy, x, dx)` for both types.
 template <template <class> class F>
-void bind_gated(nb::module_& m, const std::string& name) {
+void bind_gated(nb::module_& m, const char* name) {
     auto bind = [&]<class T>(T) {
-        m.def((name + "_forward").c_str(), [](In<T> x, Out<T> y) { gated_forward(F<T>{}, x, y); });
-        m.def((name + "_backward").c_str(),
-              [](In<T> dy, In<T> x, Out<T> dx) { gated_backward(F<T>{}, dy, x, dx); });
+        m.def((name + std::string("_forward")).c_str(),
+              [name](In<T> x, Out<T> y) { gated_forward(Check(name), F<T>{}, x, y); });
+        m.def((name + std::string("_backward")).c_str(), [name](In<T> dy, In<T> x, Out<T> dx) {
+            gated_backward(Check(name), F<T>{}, dy, x, dx);
+        });
     };
     bind(float{});
     bind(double{});

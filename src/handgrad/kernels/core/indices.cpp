@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/binding.h"
+#include "core/check.h"
 
 namespace handgrad {
 namespace {
@@ -11,6 +12,7 @@ const Registrar registrar([](nb::module_& m) {
     m.def(
         "copy_indices",
         [](Indices indices, Out<std::int64_t> copy) {
+            Check("copy_indices").values("copy", copy, indices.size());
             std::copy_n(indices.data(), indices.size(), copy.data());
         },
         "indices"_a, "copy"_a);

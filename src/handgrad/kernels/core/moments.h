@@ -18,6 +18,7 @@ struct Planes {
 
     template <class Body>
     void each_block(const Body& body) const {
+        if (size == 0) return;
         for (long p = 0; p < count; p++)
             for (long at = 0; at < size; at += kBlock)
                 body(p * stride + at, p * stride + std::min(at + kBlock, size));
@@ -26,6 +27,7 @@ struct Planes {
     // Last piece first, as a sweep has just left it in the cache.
     template <class T, class Body>
     void each_lanes_again(const Body& body) const {
+        if (size == 0) return;
         for (long p = count - 1; p >= 0; p--) transform<T>(p * stride, p * stride + size, body);
     }
 };
@@ -57,14 +59,6 @@ Moments moments(const T* x, const Planes& planes) {
         count += size;
     });
     return {mean, count > 0 ? squares / count : 0.0};
-}
-
-// The positions of one channel of an array (N, C, ...).
-template <class T>
-long size_of_channel(const T& x) {
-    long size = 1;
-    for (int axis = 2; axis < x.ndim(); axis++) size *= x.shape(axis);
-    return size;
 }
 
 }  // namespace handgrad

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "core/check.h"
 #include "core/threads.h"
+#include "core/windows.h"
 
 namespace handgrad {
 
@@ -15,7 +17,11 @@ struct Pooling {
     long planes, height, width, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
     long dilation_h, dilation_w, out_h, out_w;
 
-    explicit Pooling(const PoolingSizes& s)
+    // `image` (N, C, H, W) and `outputs` (N, C, ...) have `planes` planes, whatever their leading
+    // axes; an index into a plane is an integer of `index_bits` bits.
+    template <class Image, class Outputs>
+    Pooling(const Check& check, const PoolingSizes& s, const char* name, const Image& image,
+            const char* output_name, const Outputs& outputs, int index_bits)
         : planes(s[0]),
           height(s[1]),
           width(s[2]),
@@ -28,7 +34,16 @@ struct Pooling {
           dilation_h(s[9]),
           dilation_w(s[10]),
           out_h(s[11]),
-          out_w(s[12]) {}
+          out_w(s[12]) {
+        check.values(name, image, planes, height, width);
+        check.values(output_name, outputs, planes, out_h, out_w);
+        check_windows(check, height, kernel_h, stride_h, pad_h, dilation_h, out_h);
+        check_windows(check, width, kernel_w, stride_w, pad_w, dilation_w, out_w);
+        check.range("kernel", kernel_h, 1, 2 * height + 1);
+        check.range("kernel", kernel_w, 1, 2 * width + 1);
+        check.range("an image's values", check.product("an image", height, width), 0,
+                    index_bits == 32 ? kMostSetting : kNoLimit);
+    }
 
     long values() const { return height * width; }
     long windows() const { return out_h * out_w; }

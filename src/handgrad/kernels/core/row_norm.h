@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/gil.h"
 #include "core/rows.h"
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/gil.h"
 #include "core/lengths.h"
 #include "core/rows.h"
@@ -18,10 +19,11 @@ struct AttentionMask {
     const bool* mask = nullptr;
     long mask_batch = 0, mask_state = 0, mask_step = 0;
 
-    AttentionMask(long batch, long all, const std::optional<Indices>& some,
-                  const std::optional<StridedIn<bool>>& given)
+    AttentionMask(const Check& check, long batch, long states, long all,
+                  const std::optional<Indices>& some, const std::optional<StridedIn<bool>>& given)
         : keys(all), lengths(checked_lengths(some, batch, all)) {
         if (!given) return;
+        check.shape("mask", given, batch, states, all);
         mask = given->data();
         mask_batch = given->stride(0);
         mask_state = given->stride(1);

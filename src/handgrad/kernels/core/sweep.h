@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/elementwise.h"
 #include "core/gil.h"
 #include "core/vectormath.h"
@@ -12,7 +13,10 @@ namespace handgrad {
 // gradient is multiplied by `scale` on the way: clipping takes no pass of its own. Subnormal values
 // become 0: without gradients moments decay to them and would stay there.
 template <class T, class Step, class... Slots>
-void sweep(const Step& step, double scale, Out<T> parameter, In<T> gradient, Slots... slots) {
+void sweep(const Check& check, const Step& step, double scale, Out<T> parameter, In<T> gradient,
+           Slots... slots) {
+    check.values("gradient", gradient, parameter.size());
+    (check.values("a moment", slots, parameter.size()), ...);
     const KernelScope scope(parameter.size());
     const Uninterrupted whole;
     const T factor = T(scale);

@@ -15,8 +15,8 @@ import handgrad
 from handgrad.data.files import as_path
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, RunError
-from handgrad.inference.files import description
 from handgrad.inference.trained import TrainedModel
+from handgrad.io.files import description
 from handgrad.layers.base import Layer, walk
 from handgrad.onnx.export.inputs import Input, inputs_of
 from handgrad.onnx.export.table import rule_of

@@ -15,9 +15,9 @@ from onnx import external_data_helper
 from handgrad.arrays import Array
 from handgrad.data.files import as_path, read_bytes
 from handgrad.errors import DataError, HandgradError
-from handgrad.inference.description import rebuild
-from handgrad.inference.files import read_trained
 from handgrad.inference.trained import TrainedModel
+from handgrad.io.description import rebuild
+from handgrad.io.files import read_trained
 from handgrad.layers.base import Layer, walk
 from handgrad.layers.recurrent import Recurrent
 from handgrad.onnx.export.file import graph_of

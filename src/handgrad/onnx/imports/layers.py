@@ -112,7 +112,7 @@ def convolution(g: ReadGraph, node: onnx.NodeProto) -> Plan:
     settings |= {"groups": groups, "bias": bias is not None}
     first, second = weight.shape[0], weight.shape[1] * groups
     channels = (first, second) if transposed else (second, first)
-    kinds = {
+    kinds: dict[tuple[str, int], type[layers.Layer]] = {
         ("Conv", 1): layers.Conv1d,
         ("Conv", 2): layers.Conv2d,
         ("ConvTranspose", 1): layers.ConvTranspose1d,

@@ -15,13 +15,20 @@ import numpy as np
 
 from handgrad.ops import OPS
 from handgrad.ops.arguments import check_choice
-from handgrad.ops.samples._table import SITUATIONS, OpSamples, Row, SampleInput, Seed, Situation
+from handgrad.ops.samples._table import (
+    SITUATIONS,
+    OpSamples,
+    SampleInput,
+    SampleRow,
+    Seed,
+    Situation,
+)
 
 __all__ = [
     "SITUATIONS",
     "OpSamples",
-    "Row",
     "SampleInput",
+    "SampleRow",
     "Seed",
     "Situation",
     "draw",
@@ -85,7 +92,7 @@ def op_samples(op: str) -> OpSamples:
     return found
 
 
-def draw(op: str, row: Row, rng: np.random.Generator) -> SampleInput:
+def draw(op: str, row: SampleRow, rng: np.random.Generator) -> SampleInput:
     """The row with arrays, drawn again while a value is too near to the kink of a fused ReLU."""
     sample = row.draw(rng)
     while row.smooth and _near_kink(op, sample):

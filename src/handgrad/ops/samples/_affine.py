@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.ops.samples._makers import extreme, fixed, normal, pick, random_shape, random_sizes
-from handgrad.ops.samples._table import NOTHING_TO_SUM, Maker, Row, row
+from handgrad.ops.samples._table import NOTHING_TO_SUM, Maker, SampleRow, row
 
 
 def affine(*x_shape: int, out: int, bias: bool = True) -> dict[str, Maker]:
@@ -43,7 +43,7 @@ def random_affine(rng: np.random.Generator) -> dict[str, Maker]:
     return affine(*random_shape(rng, 1, 3), out=out, bias=pick(rng, True, True, False))
 
 
-def awkward(*more: Row, **large: Any) -> tuple[Row, ...]:
+def awkward(*more: SampleRow, **large: Any) -> tuple[SampleRow, ...]:
     """Rows of linear and dense; `large` are settings of the large one."""
 
     def of(*x_shape: int, out: int, bias: bool = True) -> dict[str, Maker]:

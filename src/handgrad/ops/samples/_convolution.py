@@ -9,7 +9,7 @@ import numpy as np
 
 from handgrad.ops.activation import ACTIVATIONS
 from handgrad.ops.samples._makers import between, normal, pick
-from handgrad.ops.samples._table import Maker, Row, row
+from handgrad.ops.samples._table import Maker, SampleRow, row
 from handgrad.ops.samples._torch import activated, as_input
 
 GRADIENTS: Final = ("x", "weight", "bias")
@@ -64,7 +64,7 @@ def random_makers(
     )
 
 
-def random_conv(rng: np.random.Generator, axes: int) -> Row:
+def random_conv(rng: np.random.Generator, axes: int) -> SampleRow:
     settings = random_settings(rng, axes)
     kernel, padding = several(rng, axes, 1, 3), several(rng, axes, 0, 2)
     groups = settings["groups"]
@@ -77,7 +77,7 @@ def random_conv(rng: np.random.Generator, axes: int) -> Row:
     return row("random", "usual", makers, padding=padding, activation=activation, **settings)
 
 
-def random_transposed(rng: np.random.Generator, axes: int) -> Row:
+def random_transposed(rng: np.random.Generator, axes: int) -> SampleRow:
     settings = random_settings(rng, axes)
     kernel, groups = several(rng, axes, 1, 3), settings["groups"]
     output_padding = tuple(

@@ -16,12 +16,12 @@ from handgrad.ops.samples._makers import (
     random_shape,
     uniform,
 )
-from handgrad.ops.samples._table import NOTHING_TO_SUM, Maker, OpSamples, Row, row
+from handgrad.ops.samples._table import NOTHING_TO_SUM, Maker, OpSamples, SampleRow, row
 
 ShapedMaker = Callable[..., Maker]
 
 
-def every_shape(values: ShapedMaker) -> tuple[Row, ...]:
+def every_shape(values: ShapedMaker) -> tuple[SampleRow, ...]:
     return (
         row("usual", "usual", {"x": values(3, 5)}),
         row("square", "usual", {"x": values(4, 4)}),
@@ -54,8 +54,8 @@ SMOOTH: Final = (
 
 def random_of(
     values: ShapedMaker, **choices: tuple[Any, ...]
-) -> Callable[[np.random.Generator], Row]:
-    def random(rng: np.random.Generator) -> Row:
+) -> Callable[[np.random.Generator], SampleRow]:
+    def random(rng: np.random.Generator) -> SampleRow:
         options = {name: pick(rng, *allowed) for name, allowed in choices.items()}
         return row("random", "usual", {"x": values(*random_shape(rng, 0, 4))}, **options)
 
@@ -69,7 +69,7 @@ SMALL_SMOOTH: Final = row("small", "usual", {"x": fixed([[0, 1, -1], [2, -2, 3]]
 SMALL_COTANGENT: Final = fixed([[1, 2, -1], [3, -2, 4]])
 
 
-def awkward(*more: Row) -> tuple[Row, ...]:
+def awkward(*more: SampleRow) -> tuple[SampleRow, ...]:
     return (
         row("awkward", "prime sizes", {"x": normal(5, 123)}),
         row("no columns", "empty", {"x": normal(7, 0)}, not_in_torch=NOTHING_TO_SUM),

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.ops.samples._makers import extreme, fixed, normal, pick, random_shape, uniform
-from handgrad.ops.samples._table import NOTHING_TO_SUM, Maker, Row, row
+from handgrad.ops.samples._table import NOTHING_TO_SUM, Maker, SampleRow, row
 
 ROWS: Final = (
     row("usual", "usual", {"x": normal(3, 10)}),
@@ -35,8 +35,8 @@ SMALL: Final = row("small", "usual", {"x": fixed([[0, 1, 2, -1], [2, -2, 1, 3]])
 SMALL_COTANGENT: Final = fixed([[1, 2], [3, -2]])
 
 
-def random_of(**choices: tuple[Any, ...]) -> Callable[[np.random.Generator], Row]:
-    def random(rng: np.random.Generator) -> Row:
+def random_of(**choices: tuple[Any, ...]) -> Callable[[np.random.Generator], SampleRow]:
+    def random(rng: np.random.Generator) -> SampleRow:
         *batch, half = random_shape(rng, 1, 3)
         x: Maker = normal(*batch, 2 * half)
         options = {name: pick(rng, *allowed) for name, allowed in choices.items()}

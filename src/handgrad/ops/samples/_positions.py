@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.ops.samples._makers import extreme, fixed, normal, pick, random_shape
-from handgrad.ops.samples._table import NOTHING_TO_SUM, Row, row
+from handgrad.ops.samples._table import NOTHING_TO_SUM, SampleRow, row
 
 POSITIONS: Final = (
     row("usual", "usual", {"x": normal(2, 3, 4)}),
@@ -28,7 +28,7 @@ POSITIONS_SMALL: Final = row("small", "usual", {"x": fixed([[1, 2, 0, 3], [4, -1
 POSITIONS_COTANGENT: Final = fixed([[1, -2, 3, 1], [2, 4, -1, 3]])
 
 
-def random_positions(rng: np.random.Generator) -> Row:
+def random_positions(rng: np.random.Generator) -> SampleRow:
     *batch, features = random_shape(rng, 2, 4)
     return row(
         "random",

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from handgrad.ops.samples._makers import between, extreme, fixed, normal, pick
-from handgrad.ops.samples._table import Maker, Row, row
+from handgrad.ops.samples._table import Maker, SampleRow, row
 
 Makers: TypeAlias = dict[str, Maker]
 BIASES: Final = ("bias_ih", "bias_hh")
@@ -49,7 +49,7 @@ def whole(values: Sequence[int]) -> Maker:
     return fixed(list(values), int)
 
 
-def recurrent_rows(gates: int) -> tuple[Row, ...]:
+def recurrent_rows(gates: int) -> tuple[SampleRow, ...]:
     def of(*sizes: int, lengths: Sequence[int] | None = None, **rest: Any) -> Makers:
         given = None if lengths is None else whole(lengths)
         return sequences(*sizes, gates=gates, lengths=given, **rest)
@@ -87,7 +87,7 @@ def recurrent_rows(gates: int) -> tuple[Row, ...]:
     )
 
 
-def random_sequences(gates: int, rng: np.random.Generator, **options: Any) -> Row:
+def random_sequences(gates: int, rng: np.random.Generator, **options: Any) -> SampleRow:
     batch, steps, features = between(rng, 1, 4), between(rng, 1, 5), between(rng, 1, 5)
     hidden = between(rng, 1, 6)
     lengths = rng.integers(0, steps + 1, batch).tolist()
@@ -186,7 +186,7 @@ def recurrent(kind: str) -> Callable[..., Any]:
     return run
 
 
-def awkward(gates: int, *more: Row) -> tuple[Row, ...]:
+def awkward(gates: int, *more: SampleRow) -> tuple[SampleRow, ...]:
     def of(*sizes: int, lengths: Sequence[int] | None = None, states: bool = True) -> Makers:
         given = None if lengths is None else whole(lengths)
         return sequences(*sizes, gates=gates, lengths=given, states=states)

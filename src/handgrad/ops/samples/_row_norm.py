@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from handgrad.ops.samples._makers import extreme, fixed, normal, pick, random_shape
-from handgrad.ops.samples._table import NOTHING_TO_SUM, Maker, Row, row
+from handgrad.ops.samples._table import NOTHING_TO_SUM, Maker, SampleRow, row
 
 
 def row_norm(x: Maker, features: int, beta: bool) -> dict[str, Maker]:
@@ -13,7 +13,7 @@ def row_norm(x: Maker, features: int, beta: bool) -> dict[str, Maker]:
     return makers | ({"beta": normal(features)} if beta else {})
 
 
-def row_norm_rows(beta: bool) -> tuple[Row, ...]:
+def row_norm_rows(beta: bool) -> tuple[SampleRow, ...]:
     def of(*x_shape: int) -> dict[str, Maker]:
         return row_norm(normal(*x_shape, scale=2.0, offset=1.0), x_shape[-1], beta)
 
@@ -40,14 +40,14 @@ def one_row(value: float) -> Maker:
     return fixed([[1, -2, 3, 5], [value, value, value, value], [2, 2, -1, 0]])
 
 
-def random_row_norm(rng: np.random.Generator, beta: bool) -> Row:
+def random_row_norm(rng: np.random.Generator, beta: bool) -> SampleRow:
     x_shape = random_shape(rng, 1, 3)
     x = normal(*x_shape, scale=pick(rng, 0.3, 1.0, 3.0), offset=pick(rng, 0.0, 1.0, -5.0))
     eps = pick(rng, 1e-5, 1e-3, 0.5)
     return row("random", "usual", row_norm(x, x_shape[-1], beta), eps=eps)
 
 
-def awkward(beta: bool) -> tuple[Row, ...]:
+def awkward(beta: bool) -> tuple[SampleRow, ...]:
     def of(*x_shape: int) -> dict[str, Maker]:
         return row_norm(normal(*x_shape, scale=2.0, offset=1.0), x_shape[-1], beta)
 

@@ -53,7 +53,7 @@ class SampleInput:
 
 
 @dataclass(frozen=True)
-class Row:
+class SampleRow:
     """One line of a table: a sample whose arrays are still to be drawn."""
 
     label: str
@@ -84,11 +84,11 @@ def row(
     not_in_torch: str = "",
     not_annotated: str = "",
     **options: Any,
-) -> Row:
+) -> SampleRow:
     """A line of a table; unless it says so itself, it is smooth outside of masks and extremes."""
     if smooth is None:
         smooth = situation not in _EDGES
-    return Row(label, situation, makers, options, smooth, large, not_in_torch, not_annotated)
+    return SampleRow(label, situation, makers, options, smooth, large, not_in_torch, not_annotated)
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,14 @@ class OpSamples:
     #: The inputs that have a gradient, in the order in which backward returns these.
     gradients: tuple[str, ...]
     #: Few values each, so that they can be shown; the usual sample first.
-    rows: tuple[Row, ...]
+    rows: tuple[SampleRow, ...]
     #: For the tests alone: sizes around vectors and tiles, axes of length 0, large arrays.
-    awkward: tuple[Row, ...]
+    awkward: tuple[SampleRow, ...]
     #: Fixed whole numbers that fit on a blackboard.
-    small: Row
+    small: SampleRow
     #: In the shape of the small example's y; of several outputs, nested as they are.
     small_cotangent: Callable[[np.random.Generator], Any]
-    random: Callable[[np.random.Generator], Row]
+    random: Callable[[np.random.Generator], SampleRow]
     #: The same computation in PyTorch: (torch.nn.functional, tensors, options) -> y, nested as the
     #: op's own outputs.
     torch: Callable[[Any, Mapping[str, Any], Mapping[str, Any]], Any]

@@ -16,7 +16,7 @@ from handgrad.ops.samples._attention import (
     weights,
 )
 from handgrad.ops.samples._makers import booleans, extreme, fixed, normal, random_sizes
-from handgrad.ops.samples._table import NO_EMPTY_AXIS, Maker, OpSamples, Row, row
+from handgrad.ops.samples._table import NO_EMPTY_AXIS, Maker, OpSamples, SampleRow, row
 
 
 def _additive(
@@ -71,7 +71,7 @@ _SMALL: Final = row(
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     batch, steps, size, others, other_size, hidden = random_sizes(rng, 6, high=5)
     makers = _additive(batch, steps, size, others, other_size, hidden)
     return row("random", "usual", {**makers, **random_masks(rng, batch, steps, others)})

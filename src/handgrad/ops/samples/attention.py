@@ -17,7 +17,7 @@ from handgrad.ops.samples._makers import (
     pick,
     random_sizes,
 )
-from handgrad.ops.samples._table import NO_EMPTY_AXIS, Maker, OpSamples, Row, Seed, row
+from handgrad.ops.samples._table import NO_EMPTY_AXIS, Maker, OpSamples, SampleRow, Seed, row
 from handgrad.ops.samples.dropout import dropped
 
 
@@ -85,7 +85,7 @@ _SMALL: Final = row(
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     queries, keys, features, values = random_sizes(rng, 4, high=7)
     batch, groups, served = (between(rng, 1, 3) for _ in range(3))
     heads = groups * served

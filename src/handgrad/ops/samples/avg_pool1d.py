@@ -9,7 +9,7 @@ import numpy as np
 
 from handgrad.ops.samples._makers import extreme, fixed, normal, pick
 from handgrad.ops.samples._pooling import SMALL_COTANGENT_1D, random_windows
-from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, Row, row
+from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, SampleRow, row
 
 _ROWS: Final = (
     row("usual", "usual", {"x": normal(2, 3, 8)}, kernel_size=2),
@@ -37,7 +37,7 @@ _ROWS: Final = (
 _SMALL: Final = row("small", "usual", {"x": fixed([[[1, 5, 2, 0], [3, -1, 7, 9]]])}, kernel_size=2)
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     shape, windows = random_windows(rng, (1,))
     if rng.random() < 1 / 8:
         windows = {"kernel_size": "global"}

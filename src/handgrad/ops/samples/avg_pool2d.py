@@ -9,7 +9,7 @@ import numpy as np
 
 from handgrad.ops.samples._makers import extreme, fixed, normal, pick
 from handgrad.ops.samples._pooling import SMALL_COTANGENT, random_windows
-from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, Row, row
+from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, SampleRow, row
 
 _ROWS: Final = (
     row("usual", "usual", {"x": normal(2, 3, 4, 6)}, kernel_size=2),
@@ -43,7 +43,7 @@ _SMALL: Final = row(
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     shape, windows = random_windows(rng, (1, 1))
     if rng.random() < 1 / 8:
         windows = {"kernel_size": "global"}

@@ -9,7 +9,7 @@ import numpy as np
 
 from handgrad.ops.activation import ACTIVATIONS
 from handgrad.ops.samples._makers import extreme, fixed, normal, pick, random_shape, uniform
-from handgrad.ops.samples._table import NOTHING_TO_SUM, Maker, OpSamples, Row, row
+from handgrad.ops.samples._table import NOTHING_TO_SUM, Maker, OpSamples, SampleRow, row
 from handgrad.ops.samples._torch import activated
 
 
@@ -74,7 +74,7 @@ _SMALL: Final = row(
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     training = pick(rng, True, False)
     batch, *others = random_shape(rng, 2, 4)
     x_shape = (max(batch, 2) if training else batch, *others)
@@ -90,7 +90,7 @@ def _random(rng: np.random.Generator) -> Row:
     )
 
 
-def _awkward(mode: str, training: bool) -> tuple[Row, ...]:
+def _awkward(mode: str, training: bool) -> tuple[SampleRow, ...]:
     """Rows in training or inference."""
     refused = "PyTorch refuses an empty batch in training"
     return (

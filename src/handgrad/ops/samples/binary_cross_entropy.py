@@ -16,7 +16,7 @@ from handgrad.ops.samples._makers import (
     random_shape,
     uniform,
 )
-from handgrad.ops.samples._table import NO_MEAN, Maker, OpSamples, Row, row
+from handgrad.ops.samples._table import NO_MEAN, Maker, OpSamples, SampleRow, row
 from handgrad.ops.samples._torch import as_input
 
 
@@ -63,7 +63,7 @@ _SMALL: Final = row(
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     x_shape = random_shape(rng, 0, 4)
     weights = pick(
         rng,

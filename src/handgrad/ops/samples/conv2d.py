@@ -9,7 +9,7 @@ import numpy as np
 from handgrad.ops.activation import ACTIVATIONS
 from handgrad.ops.samples._convolution import GRADIENTS, conv, convolved, random_conv
 from handgrad.ops.samples._makers import extreme, fixed
-from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, Row, row
+from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, SampleRow, row
 
 _ROWS: Final = (
     row("usual", "usual", conv(2, 3, 5, 6, out=4, kernel=(3, 2))),
@@ -59,7 +59,7 @@ _SMALL: Final = row(
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     return random_conv(rng, axes=2)
 
 

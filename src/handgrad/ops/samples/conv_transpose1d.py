@@ -14,7 +14,7 @@ from handgrad.ops.samples._convolution import (
     random_transposed,
 )
 from handgrad.ops.samples._makers import extreme, fixed
-from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, Row, row
+from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, SampleRow, row
 
 transposed: Final = partial(conv, transposed=True)
 
@@ -65,7 +65,7 @@ _SMALL: Final = row(
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     return random_transposed(rng, axes=1)
 
 

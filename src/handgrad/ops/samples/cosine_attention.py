@@ -16,7 +16,7 @@ from handgrad.ops.samples._attention import (
     weights,
 )
 from handgrad.ops.samples._makers import booleans, extreme, fixed, pick, random_sizes
-from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, Row, row
+from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, SampleRow, row
 
 _ROWS: Final = (
     row("usual", "usual", states(2, 3, 4, 5, 4)),
@@ -56,7 +56,7 @@ _SMALL: Final = row(
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     batch, steps, size, others = random_sizes(rng, 4, high=5)
     makers = states(batch, steps, size, others, size)
     masks = random_masks(rng, batch, steps, others)

@@ -18,7 +18,7 @@ from handgrad.ops.samples._makers import (
     uniform,
     with_minus_infinity,
 )
-from handgrad.ops.samples._table import NO_MEAN, Maker, OpSamples, Row, row
+from handgrad.ops.samples._table import NO_MEAN, Maker, OpSamples, SampleRow, row
 from handgrad.ops.samples._torch import as_input
 
 
@@ -107,7 +107,7 @@ _SMALL: Final = row(
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     x_shape = random_shape(rng, 2, 4)
     batch, classes, *positions = x_shape
     target = pick(

@@ -9,7 +9,7 @@ import numpy as np
 
 from handgrad.ops import ctc_loss
 from handgrad.ops.samples._makers import between, extreme, fixed, normal, pick, uniform
-from handgrad.ops.samples._table import NO_MEAN, Maker, OpSamples, Row, row
+from handgrad.ops.samples._table import NO_MEAN, Maker, OpSamples, SampleRow, row
 
 
 def _spelt(batch: int, most: int, classes: int, blank: int = 0) -> Maker:
@@ -116,7 +116,7 @@ _SMALL: Final = row(
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     batch, classes = between(rng, 1, 4), between(rng, 2, 6)
     most = between(rng, 0, 3)
     # Two steps for each label are enough for any target.

@@ -10,7 +10,7 @@ from handgrad.ops.activation import ACTIVATIONS
 from handgrad.ops.gelu import APPROXIMATIONS
 from handgrad.ops.samples._affine import AFFINE, AFFINE_SMALL, affine, awkward, random_affine
 from handgrad.ops.samples._makers import extreme, fixed, normal, pick
-from handgrad.ops.samples._table import NOTHING_TO_SUM, OpSamples, Row, row
+from handgrad.ops.samples._table import NOTHING_TO_SUM, OpSamples, SampleRow, row
 from handgrad.ops.samples._torch import activated, as_input
 
 _ROWS: Final = (
@@ -39,7 +39,7 @@ _ROWS: Final = (
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     return row(
         "random",
         "usual",

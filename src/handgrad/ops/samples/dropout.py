@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.ops.samples._makers import extreme, fixed, normal, pick, random_shape
-from handgrad.ops.samples._table import NOTHING_TO_SUM, OpSamples, Row, Seed, row
+from handgrad.ops.samples._table import NOTHING_TO_SUM, OpSamples, SampleRow, Seed, row
 
 _ROWS: Final = (
     row("usual", "usual", {"x": normal(3, 5)}, p=0.3, rng=Seed(5)),
@@ -27,7 +27,7 @@ _ROWS: Final = (
 _SMALL: Final = row("small", "usual", {"x": fixed([[1, 2, 3], [4, 5, 6]])}, p=0.5, rng=Seed(5))
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     return row(
         "random",
         "usual",

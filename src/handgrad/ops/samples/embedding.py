@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from handgrad.ops.samples._makers import extreme, fixed, labels, normal, random_shape, random_sizes
-from handgrad.ops.samples._table import NOTHING_TO_SUM, OpSamples, Row, row
+from handgrad.ops.samples._table import NOTHING_TO_SUM, OpSamples, SampleRow, row
 
 # With padding_idx y shows a row whose gradient is 0 all the same: finite differences do not apply.
 _ROWS: Final = (
@@ -56,7 +56,7 @@ _SMALL: Final = row(
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     rows, features = random_sizes(rng, 2)
     makers = {"tokens": labels(rows, *random_shape(rng, 0, 3)), "weight": normal(rows, features)}
     return row("random", "usual", makers)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from handgrad.ops.samples._makers import between, extreme, fixed, normal, pick, random_shape
-from handgrad.ops.samples._table import Maker, OpSamples, Row, row
+from handgrad.ops.samples._table import Maker, OpSamples, SampleRow, row
 
 
 def _group_norm(x: Maker, channels: int) -> dict[str, Maker]:
@@ -59,7 +59,7 @@ _SMALL: Final = row(
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     batch, _, *positions = random_shape(rng, 2, 4)
     num_groups, channels = between(rng, 1, 3), between(rng, 1, 3)
     x_shape = batch, num_groups * channels, *positions

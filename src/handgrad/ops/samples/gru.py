@@ -15,10 +15,10 @@ from handgrad.ops.samples._recurrent import (
     recurrent_rows,
     small_cotangent,
 )
-from handgrad.ops.samples._table import OpSamples, Row, row
+from handgrad.ops.samples._table import OpSamples, SampleRow, row
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     return random_sequences(3, rng)
 
 

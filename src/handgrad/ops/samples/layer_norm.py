@@ -8,10 +8,10 @@ import numpy as np
 
 from handgrad.ops.samples._makers import fixed
 from handgrad.ops.samples._row_norm import awkward, random_row_norm, row_norm_rows
-from handgrad.ops.samples._table import OpSamples, Row, row
+from handgrad.ops.samples._table import OpSamples, SampleRow, row
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     return random_row_norm(rng, beta=True)
 
 

@@ -16,7 +16,7 @@ from handgrad.ops.samples._recurrent import (
     small_cotangent,
     whole,
 )
-from handgrad.ops.samples._table import Maker, OpSamples, Row, row
+from handgrad.ops.samples._table import Maker, OpSamples, SampleRow, row
 
 
 def _leaky(
@@ -70,7 +70,7 @@ _ROWS: Final = (
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     batch, steps = between(rng, 1, 4), between(rng, 1, 6)
     rates = pick(rng, True, False)
     makers = _leaky(

@@ -8,11 +8,11 @@ import numpy as np
 
 from handgrad.ops.samples._affine import AFFINE, AFFINE_SMALL, awkward, random_affine
 from handgrad.ops.samples._makers import fixed
-from handgrad.ops.samples._table import OpSamples, Row, row
+from handgrad.ops.samples._table import OpSamples, SampleRow, row
 from handgrad.ops.samples._torch import as_input
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     return row("random", "usual", random_affine(rng))
 
 

@@ -18,7 +18,7 @@ from handgrad.ops.samples._recurrent import (
     small_cotangent,
     whole,
 )
-from handgrad.ops.samples._table import Maker, OpSamples, Row, row
+from handgrad.ops.samples._table import Maker, OpSamples, SampleRow, row
 
 _ROWS: Final = (
     *recurrent_rows(4),
@@ -37,7 +37,7 @@ _ROWS: Final = (
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     return random_sequences(4, rng)
 
 

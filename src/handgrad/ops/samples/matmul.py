@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from handgrad.ops.samples._makers import between, extreme, fixed, normal, pick, random_sizes
-from handgrad.ops.samples._table import NOTHING_TO_SUM, OpSamples, Row, row
+from handgrad.ops.samples._table import NOTHING_TO_SUM, OpSamples, SampleRow, row
 
 _BROADCASTS: Final = "a *batch annotation cannot say that axes broadcast or that one is missing"
 
@@ -49,7 +49,7 @@ _SMALL: Final = row(
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     m, k, n = random_sizes(rng, 3)
     makers = pick(
         rng,

@@ -8,7 +8,7 @@ import numpy as np
 
 from handgrad.ops.samples._makers import between, distinct, extreme, few_values, fixed, normal
 from handgrad.ops.samples._pooling import SMALL_COTANGENT_1D, random_windows
-from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, Row, row
+from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, SampleRow, row
 
 _ROWS: Final = (
     row("usual", "usual", {"x": distinct(2, 3, 8)}, kernel_size=2),
@@ -36,7 +36,7 @@ _ROWS: Final = (
 _SMALL: Final = row("small", "usual", {"x": fixed([[[1, 5, 2, 0], [3, 4, 7, 8]]])}, kernel_size=2)
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     dilation = (between(rng, 1, 2),)
     shape, windows = random_windows(rng, dilation)
     return row("random", "usual", {"x": distinct(*shape)}, **windows, dilation=dilation)

@@ -8,7 +8,7 @@ import numpy as np
 
 from handgrad.ops.samples._makers import between, distinct, extreme, few_values, fixed, normal
 from handgrad.ops.samples._pooling import SMALL_COTANGENT, random_windows
-from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, Row, row
+from handgrad.ops.samples._table import NO_EMPTY_AXIS, OpSamples, SampleRow, row
 
 _ROWS: Final = (
     row("usual", "usual", {"x": distinct(2, 3, 4, 6)}, kernel_size=2),
@@ -52,7 +52,7 @@ _SMALL: Final = row(
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     dilation = (between(rng, 1, 2), between(rng, 1, 2))
     shape, windows = random_windows(rng, dilation)
     return row("random", "usual", {"x": distinct(*shape)}, **windows, dilation=dilation)

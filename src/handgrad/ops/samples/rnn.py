@@ -19,7 +19,7 @@ from handgrad.ops.samples._recurrent import (
     small_cotangent,
     whole,
 )
-from handgrad.ops.samples._table import OpSamples, Row, row
+from handgrad.ops.samples._table import OpSamples, SampleRow, row
 
 _ROWS: Final = (
     *recurrent_rows(1),
@@ -27,7 +27,7 @@ _ROWS: Final = (
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     return random_sequences(1, rng, nonlinearity=pick(rng, *NONLINEARITIES))
 
 

@@ -15,7 +15,7 @@ from handgrad.ops.samples._makers import (
     uniform,
     with_minus_infinity,
 )
-from handgrad.ops.samples._table import NOTHING_TO_SUM, OpSamples, Row, row
+from handgrad.ops.samples._table import NOTHING_TO_SUM, OpSamples, SampleRow, row
 
 _NOTHING_LEFT: Final = "PyTorch's softmax of −∞ alone is NaN; here it is 0"
 
@@ -55,7 +55,7 @@ _ROWS: Final = (
 _SMALL: Final = row("small", "usual", {"x": fixed([[1, 2, 3], [0, 0, 0]])})
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     x_shape = random_shape(rng, 1, 3)
     axis = between(rng, -len(x_shape), len(x_shape) - 1)
     return row("random", "usual", {"x": normal(*x_shape, scale=2.0)}, axis=axis)

@@ -9,7 +9,7 @@ import numpy as np
 
 from handgrad.ops import squared_error
 from handgrad.ops.samples._makers import extreme, fixed, normal, pick, random_shape
-from handgrad.ops.samples._table import NO_MEAN, Maker, OpSamples, Row, row
+from handgrad.ops.samples._table import NO_MEAN, Maker, OpSamples, SampleRow, row
 
 
 def _compared(*x_shape: int) -> dict[str, Maker]:
@@ -37,7 +37,7 @@ _SMALL: Final = row(
 )
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     reduction = pick(rng, *squared_error.REDUCTIONS)
     return row("random", "usual", _compared(*random_shape(rng, 0, 4)), reduction=reduction)
 

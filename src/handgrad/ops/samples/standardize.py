@@ -9,7 +9,7 @@ import numpy as np
 
 from handgrad.ops.samples._makers import extreme, fixed, normal, pick, random_shape
 from handgrad.ops.samples._row_norm import one_row
-from handgrad.ops.samples._table import NOTHING_TO_SUM, Maker, OpSamples, Row, row
+from handgrad.ops.samples._table import NOTHING_TO_SUM, Maker, OpSamples, SampleRow, row
 
 
 def _spread(*x_shape: int) -> dict[str, Maker]:
@@ -40,7 +40,7 @@ _ROWS: Final = (
 _SMALL: Final = row("small", "usual", {"x": fixed([[0, 6], [6, 8]])}, eps=0.0)
 
 
-def _random(rng: np.random.Generator) -> Row:
+def _random(rng: np.random.Generator) -> SampleRow:
     x_shape = random_shape(rng, 2, 3)
     last = len(x_shape) - 1
     axes = pick(rng, (-2, -1), None, -1, 0, (0, last), tuple(range(last + 1)))

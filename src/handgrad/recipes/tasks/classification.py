@@ -14,7 +14,7 @@ from handgrad.arrays import Array
 from handgrad.data import Dataset, Pixels, Sequences
 from handgrad.errors import RecipeError
 from handgrad.inference.pictures import step_for
-from handgrad.inference.preprocessing import Preprocessing, Scale, Standardize
+from handgrad.inference.preprocessing import Preprocessing, Scale, Standardization
 from handgrad.printing import plain
 from handgrad.recipes.tasks.task import Task
 from handgrad.training.review import Review
@@ -157,32 +157,32 @@ def _reshaped(x: Any, shape: list[int]) -> Any:
     return x.reshape(len(x), *shape)
 
 
-def statistics(recipe: Recipe, x: Any) -> Standardize:
+def statistics(recipe: Recipe, x: Any) -> Standardization:
     """The step with mean and deviation of the training part: of all values, or for each channel.
 
     A run that has them keeps them, so that other data are treated as its own were.
     """
     if "mean" in recipe.data and "std" in recipe.data:
-        return Standardize(tuple(recipe.data["mean"]), tuple(recipe.data["std"]))
+        return Standardization(tuple(recipe.data["mean"]), tuple(recipe.data["std"]))
     values = x.values if isinstance(x, Sequences) else np.asarray(x)
-    return Standardize.of(values, every=recipe.data["standardize"] == "all")
+    return Standardization.of(values, every=recipe.data["standardize"] == "all")
 
 
-def _target_statistics(recipe: Recipe, y: Array) -> Standardize:
+def _target_statistics(recipe: Recipe, y: Array) -> Standardization:
     """The step by which numbers to predict are learned: mean 0 and deviation 1."""
     if "target_mean" in recipe.data and "target_std" in recipe.data:
-        return Standardize(tuple(recipe.data["target_mean"]), tuple(recipe.data["target_std"]))
-    return Standardize.of(y[:, None])
+        return Standardization(tuple(recipe.data["target_mean"]), tuple(recipe.data["target_std"]))
+    return Standardization.of(y[:, None])
 
 
-def _with_targets(data: Dataset, step: Standardize) -> Dataset:
+def _with_targets(data: Dataset, step: Standardization) -> Dataset:
     parts = {name: getattr(data, name) for name in ("y_train", "y_test", "y_validation")}
     return replace(
         data, **{name: step(y[:, None])[:, 0] for name, y in parts.items() if y is not None}
     )
 
 
-def standardized(x: Any, step: Standardize) -> Any:
+def standardized(x: Any, step: Standardization) -> Any:
     """The examples after the step, in the form they are in."""
     scaled = step(x.values if isinstance(x, Sequences) else np.asarray(x))
     return Sequences(scaled, x.lengths, x.padding) if isinstance(x, Sequences) else scaled

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handgrad.data.tokens import Tokenizer
+from handgrad.data.tokens import TextCodec
 from handgrad.training.review import Review
 
 
@@ -27,7 +27,7 @@ class Task:
     summary: str
     found: Mapping[str, Any]
     review: Review | None = None
-    tokenizers: Mapping[str, Tokenizer] = field(default_factory=dict)
+    tokenizers: Mapping[str, TextCodec] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:

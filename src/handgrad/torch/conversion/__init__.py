@@ -10,7 +10,7 @@ from torch.nn.utils import parametrize
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
 from handgrad.torch.conversion.causal import hide_later_steps
-from handgrad.torch.conversion.pair import Place, to_array
+from handgrad.torch.conversion.pair import ModulePath, to_array
 from handgrad.torch.conversion.table import convert_layer, convert_module, tensors_of
 
 
@@ -20,7 +20,7 @@ def from_torch(module: Any, *, seed: int) -> Layer:
         raise ArgumentError(
             f"from_torch: a {type(module).__name__} is given; allowed: a torch.nn.Module"
         )
-    place = Place("from_torch")
+    place = ModulePath("from_torch")
     _check_apart(module, place)
     _check_plain(module)
     layer = convert_module(module, place).build(seed=seed)
@@ -33,14 +33,14 @@ def from_torch(module: Any, *, seed: int) -> Layer:
 
 
 def to_torch(layer: Layer) -> Any:
-    """`Layer.to_torch`, which says more."""
-    return convert_layer(layer, Place("to_torch")).train(False)
+    """`hg.to_torch`, which says more."""
+    return convert_layer(layer, ModulePath("to_torch")).train(False)
 
 
 def _check_plain(module: Any) -> None:
     """Raise ArgumentError for a module in it whose call is more than its forward."""
     for name, each in module.named_modules():
-        place = Place("from_torch", name)
+        place = ModulePath("from_torch", name)
         if parametrize.is_parametrized(each):
             allowed = "torch.nn.utils.parametrize.remove_parametrizations first"
             raise place.refusal(each, "has parametrized weights", allowed)
@@ -49,7 +49,7 @@ def _check_plain(module: Any) -> None:
             raise place.refusal(each, "has hooks", "modules without hooks")
 
 
-def _check_apart(module: Any, place: Place) -> None:
+def _check_apart(module: Any, place: ModulePath) -> None:
     """Raise ArgumentError for a parameter that stands in two places."""
     first: dict[int, str] = {}
     for name, parameter in module.named_parameters(remove_duplicate=False):

@@ -8,7 +8,7 @@ from torch import nn
 
 from handgrad.layers import GEGLU, Activation, Layer, SwiGLU
 from handgrad.torch.conversion import parts
-from handgrad.torch.conversion.pair import Pair, Place
+from handgrad.torch.conversion.pair import ModulePath, Pair
 
 #: PyTorch's module and the names of its settings by the op's options, for each op.
 _MODULES: Final[dict[str, tuple[Any, dict[str, str]]]] = {
@@ -32,13 +32,13 @@ class ActivationPair(Pair):
         super().__init__(module, Activation)
         self.op = op
 
-    def layer_of(self, module: Any, place: Place) -> Layer:
+    def layer_of(self, module: Any, place: ModulePath) -> Layer:
         options = {own: getattr(module, name) for own, name in self.options.items()}
         if options.get("axis", -1) is None:
             raise place.refusal(module, "has dim=None", "a number")
         return Activation(self.op, **options)
 
-    def module_of(self, layer: Any, place: Place) -> Any:
+    def module_of(self, layer: Any, place: ModulePath) -> Any:
         return module_named(layer.name, **layer.options)
 
 
@@ -50,7 +50,7 @@ def module_named(op: str, **options: Any) -> Any:
     return module(**{names[own]: value for own, value in options.items()})
 
 
-def followed_by_activation(module: Any, place: Place, activation: str, **options: Any) -> Any:
+def followed_by_activation(module: Any, place: ModulePath, activation: str, **options: Any) -> Any:
     """The module alone, or before that of its activation."""
     if activation == "identity":
         return module
@@ -59,6 +59,6 @@ def followed_by_activation(module: Any, place: Place, activation: str, **options
 
 PAIRS: Final = (
     *map(ActivationPair, _MODULES),
-    Pair(parts.SwiGLU, SwiGLU),
-    Pair(parts.GEGLU, GEGLU, {"approximate": "approximate"}),
+    Pair(parts.SwiGLUModule, SwiGLU),
+    Pair(parts.GEGLUModule, GEGLU, {"approximate": "approximate"}),
 )

@@ -7,7 +7,7 @@ from typing import Any, Final
 from torch import nn
 
 from handgrad.layers import MultiHeadAttention
-from handgrad.torch.conversion.pair import Pair, Place, own_tensors, prefixed
+from handgrad.torch.conversion.pair import ModulePath, Pair, own_tensors, prefixed
 
 _PROJECTIONS: Final = ("q_proj", "k_proj", "v_proj")
 
@@ -15,12 +15,12 @@ _PROJECTIONS: Final = ("q_proj", "k_proj", "v_proj")
 class AttentionPair(Pair):
     """Attention. The layer returns y alone, and takes masks with True where a query may look."""
 
-    def own_settings(self, module: Any, place: Place) -> dict[str, Any]:
+    def own_settings(self, module: Any, place: ModulePath) -> dict[str, Any]:
         sizes = {"q_size": module.embed_dim, "k_size": module.kdim, "v_size": module.vdim}
         settings = {"heads": module.num_heads, "dropout": module.dropout}
         return sizes | settings | {"bias": module.in_proj_bias is not None}
 
-    def torch_settings(self, layer: Any, place: Place) -> dict[str, Any]:
+    def torch_settings(self, layer: Any, place: ModulePath) -> dict[str, Any]:
         size, heads = layer.sizes["query"], layer.heads
         usual = (size // heads, size // heads)
         if set(layer.layers) != {*_PROJECTIONS, "o_proj"} or layer.head_sizes != usual:

@@ -18,15 +18,15 @@ from handgrad.layers import Layer
 NONE: Mapping[str, Any] = MappingProxyType({})
 
 
-class Place(NamedTuple):
+class ModulePath(NamedTuple):
     """A module or layer in the model that is converted, for the sentence that refuses it."""
 
     function: str
     path: str = ""
 
-    def at(self, name: str) -> Place:
+    def at(self, name: str) -> ModulePath:
         """The place of the child of this name."""
-        return Place(self.function, f"{self.path}.{name}" if self.path else name)
+        return ModulePath(self.function, f"{self.path}.{name}" if self.path else name)
 
     def refusal(self, thing: Any, found: str, allowed: str) -> ArgumentError:
         """The error for what stands here."""
@@ -69,7 +69,7 @@ class Pair:
         self.own_limits = own_limits
         self.arrays = arrays
 
-    def layer_of(self, module: Any, place: Place) -> Layer:
+    def layer_of(self, module: Any, place: ModulePath) -> Layer:
         """The layer for a module, with its settings and not yet its weights."""
         place.check(module, self.limits)
         settings = self.own_settings(module, place)
@@ -77,16 +77,16 @@ class Pair:
             settings["dtype"] = float_type(module)
         return self.layer(**settings)
 
-    def module_of(self, layer: Any, place: Place) -> Any:
+    def module_of(self, layer: Any, place: ModulePath) -> Any:
         """The module for a layer, with a copy of its weights."""
         place.check(layer, self.own_limits)
         return self.filled(self.module, self.torch_settings(layer, place), layer)
 
-    def own_settings(self, module: Any, place: Place) -> dict[str, Any]:
+    def own_settings(self, module: Any, place: ModulePath) -> dict[str, Any]:
         """The arguments of the layer's constructor."""
         return {own: plain(name, getattr(module, name)) for name, own in self.settings.items()}
 
-    def torch_settings(self, layer: Any, place: Place) -> dict[str, Any]:
+    def torch_settings(self, layer: Any, place: ModulePath) -> dict[str, Any]:
         """The arguments of the module's constructor."""
         return {name: plain(name, getattr(layer, own)) for name, own in self.settings.items()}
 
@@ -150,7 +150,7 @@ def torch_type(dtype: np.dtype[Any]) -> Any:
     return torch.from_numpy(np.empty(0, dtype)).dtype
 
 
-def to_array(place: Place, module: Any, name: str, tensor: Any) -> Array:
+def to_array(place: ModulePath, module: Any, name: str, tensor: Any) -> Array:
     """The values of a tensor in float64 or float32. Raises ArgumentError where it has none."""
     if tensor.is_meta or not tensor.is_floating_point():
         found = "on the device meta" if tensor.is_meta else str(tensor.dtype).removeprefix("torch.")

@@ -31,7 +31,7 @@ class SelfAttention(nn.Module):  # type: ignore[misc, unused-ignore]
         return self.module(x, x, x, need_weights=False)[0]
 
 
-class Residual(nn.Module):  # type: ignore[misc, unused-ignore]
+class ResidualModule(nn.Module):  # type: ignore[misc, unused-ignore]
     """x + inner(x), or projection(x) + inner(x)."""
 
     def __init__(self, inner: Any, projection: Any = None) -> None:
@@ -44,7 +44,7 @@ class Residual(nn.Module):  # type: ignore[misc, unused-ignore]
         return skip + self.inner(x)
 
 
-class LastStep(nn.Module):  # type: ignore[misc, unused-ignore]
+class LastStepModule(nn.Module):  # type: ignore[misc, unused-ignore]
     """(N, T, D) to (N, D); with `bidirectional` the second half comes from the first step."""
 
     def __init__(self, bidirectional: bool = False) -> None:
@@ -66,7 +66,7 @@ class AnyBatchNorm(nn.BatchNorm1d):  # type: ignore[misc, unused-ignore]
             raise ValueError(f"expected (N, C, ...), got {input.dim()}D input")
 
 
-class Standardize(nn.Module):  # type: ignore[misc, unused-ignore]
+class StandardizeModule(nn.Module):  # type: ignore[misc, unused-ignore]
     """Mean 0 and variance 1 over these axes of every example; None for all but the batch's."""
 
     def __init__(self, axes: tuple[int, ...] | None = None, eps: float = 1e-5) -> None:
@@ -80,7 +80,7 @@ class Standardize(nn.Module):  # type: ignore[misc, unused-ignore]
         return (x - mean) * torch.rsqrt(variance + self.eps)
 
 
-class SwiGLU(nn.Module):  # type: ignore[misc, unused-ignore]
+class SwiGLUModule(nn.Module):  # type: ignore[misc, unused-ignore]
     """a σ(a) b of the halves of the last axis."""
 
     def forward(self, x: Any) -> Any:
@@ -88,7 +88,7 @@ class SwiGLU(nn.Module):  # type: ignore[misc, unused-ignore]
         return functional.silu(a) * b
 
 
-class GEGLU(nn.Module):  # type: ignore[misc, unused-ignore]
+class GEGLUModule(nn.Module):  # type: ignore[misc, unused-ignore]
     """a Φ(a) b of the halves of the last axis."""
 
     def __init__(self, approximate: str = "none") -> None:

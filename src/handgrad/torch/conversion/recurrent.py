@@ -7,7 +7,7 @@ from typing import Any, Final
 from torch import nn
 
 from handgrad.layers import GRU, LSTM, RNN
-from handgrad.torch.conversion.pair import Pair, Place
+from handgrad.torch.conversion.pair import ModulePath, Pair
 
 _SIZES: Final = {name: name for name in ("input_size", "hidden_size", "num_layers", "dropout")}
 
@@ -15,11 +15,11 @@ _SIZES: Final = {name: name for name in ("input_size", "hidden_size", "num_layer
 class RecurrentPair(Pair):
     """A recurrent module. The layer takes (N, T, D), as the module does with batch_first."""
 
-    def own_settings(self, module: Any, place: Place) -> dict[str, Any]:
+    def own_settings(self, module: Any, place: ModulePath) -> dict[str, Any]:
         own = super().own_settings(module, place)
         return own | {"bidirectional": module.bidirectional, "bias": module.bias}
 
-    def torch_settings(self, layer: Any, place: Place) -> dict[str, Any]:
+    def torch_settings(self, layer: Any, place: ModulePath) -> dict[str, Any]:
         if layer.bias not in ("double", "none"):
             raise place.refusal(layer, f"has bias={layer.bias!r}", "True or False, as in PyTorch")
         settings = super().torch_settings(layer, place)

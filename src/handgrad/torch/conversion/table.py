@@ -10,7 +10,7 @@ from torch import nn
 from handgrad.layers import LastStep, Layer, MultiHeadAttention, Residual, Sequential
 from handgrad.layers.recurrent import Recurrent
 from handgrad.torch.conversion import activation, attention, parts, plain, recurrent, transformer
-from handgrad.torch.conversion.pair import Pair, Place, computes_as, prefixed
+from handgrad.torch.conversion.pair import ModulePath, Pair, computes_as, prefixed
 
 #: Modules that return more than y, which no container of PyTorch passes on.
 _SEVERAL: Final = (nn.RNNBase, nn.MultiheadAttention)
@@ -21,7 +21,7 @@ _TAKEN: Final = ("self", "seed")
 class SequentialPair(Pair):
     """Modules one after another, by the same names."""
 
-    def layer_of(self, module: Any, place: Place) -> Layer:
+    def layer_of(self, module: Any, place: ModulePath) -> Layer:
         layers: dict[str, Any] = {}
         for name, child in module._modules.items():
             if name in _TAKEN:
@@ -30,7 +30,7 @@ class SequentialPair(Pair):
         numbered = list(layers) == [str(i) for i in range(len(layers))]
         return Sequential(*layers.values()) if numbered else Sequential(**layers)
 
-    def module_of(self, layer: Any, place: Place) -> Any:
+    def module_of(self, layer: Any, place: ModulePath) -> Any:
         found: OrderedDict[str, Any] = OrderedDict()
         for name, child in layer.layers.items():
             if not name or "." in name or hasattr(nn.Sequential, name):
@@ -48,22 +48,22 @@ class SequentialPair(Pair):
 class IdentityPair(Pair):
     """The module that does nothing: a container without layers."""
 
-    def layer_of(self, module: Any, place: Place) -> Layer:
+    def layer_of(self, module: Any, place: ModulePath) -> Layer:
         return Sequential()
 
 
 class ResidualPair(Pair):
     """A skip connection."""
 
-    def layer_of(self, module: Any, place: Place) -> Layer:
+    def layer_of(self, module: Any, place: ModulePath) -> Layer:
         inner = _convert_child(module.inner, place.at("inner"))
         if module.projection is None:
             return Residual(inner)
         return Residual(inner, _convert_child(module.projection, place.at("projection")))
 
-    def module_of(self, layer: Any, place: Place) -> Any:
+    def module_of(self, layer: Any, place: ModulePath) -> Any:
         found = {name: _wrapped(each, place.at(name)) for name, each in layer.layers.items()}
-        return parts.Residual(**found)
+        return parts.ResidualModule(**found)
 
     def tensors(self, module: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -75,7 +75,7 @@ class ResidualPair(Pair):
 class WrapperPair(Pair):
     """A module around one of several outputs; the layer needs none in a container."""
 
-    def layer_of(self, module: Any, place: Place) -> Layer:
+    def layer_of(self, module: Any, place: ModulePath) -> Layer:
         return convert_module(module.module, place.at("module"))
 
     def tensors(self, module: Any) -> dict[str, Any]:
@@ -91,8 +91,8 @@ _PAIRS: Final[tuple[Pair, ...]] = (
     *transformer.PAIRS,
     SequentialPair(nn.Sequential, Sequential),
     IdentityPair(nn.Identity, Sequential),
-    ResidualPair(parts.Residual, Residual),
-    Pair(parts.LastStep, LastStep, {"bidirectional": "bidirectional"}),
+    ResidualPair(parts.ResidualModule, Residual),
+    Pair(parts.LastStepModule, LastStep, {"bidirectional": "bidirectional"}),
 )
 _WRAPPERS: Final = (
     WrapperPair(parts.OutputOnly, Recurrent),
@@ -102,12 +102,12 @@ _BY_MODULE: Final = {pair.module: pair for pair in (*_PAIRS, *_WRAPPERS)}
 _BY_LAYER: Final = {pair.layer: pair for pair in reversed(_PAIRS)}
 
 
-def convert_module(module: Any, place: Place) -> Layer:
+def convert_module(module: Any, place: ModulePath) -> Layer:
     """The layer for a module, whose weights and generators are still to come."""
     return _pair_of_module(module, place).layer_of(module, place)
 
 
-def convert_layer(layer: Layer, place: Place) -> Any:
+def convert_layer(layer: Layer, place: ModulePath) -> Any:
     """The module for a layer, with a copy of its weights."""
     own: Any = type(layer)
     for base in own.__mro__:
@@ -122,10 +122,10 @@ def convert_layer(layer: Layer, place: Place) -> Any:
 
 def tensors_of(module: Any) -> dict[str, Any]:
     """The tensors of a module that was converted, under the names of its layer."""
-    return _pair_of_module(module, Place("from_torch")).tensors(module)
+    return _pair_of_module(module, ModulePath("from_torch")).tensors(module)
 
 
-def _pair_of_module(module: Any, place: Place) -> Pair:
+def _pair_of_module(module: Any, place: ModulePath) -> Pair:
     for base in type(module).__mro__:
         if base in _BY_MODULE:
             if not computes_as(module, base):
@@ -135,7 +135,7 @@ def _pair_of_module(module: Any, place: Place) -> Pair:
     raise place.refusal(module, "has no counterpart", f"torch.nn's {', '.join(names)}")
 
 
-def _convert_child(module: Any, place: Place) -> Layer:
+def _convert_child(module: Any, place: ModulePath) -> Layer:
     """The layer for a module in a container, which passes one output on."""
     if isinstance(module, _SEVERAL):
         wrapper = "SelfAttention" if isinstance(module, nn.MultiheadAttention) else "OutputOnly"
@@ -144,7 +144,7 @@ def _convert_child(module: Any, place: Place) -> Layer:
     return convert_module(module, place)
 
 
-def _wrapped(layer: Layer, place: Place) -> Any:
+def _wrapped(layer: Layer, place: ModulePath) -> Any:
     """The module for a layer in a container, which calls it with x alone and keeps y alone."""
     module = convert_layer(layer, place)
     if isinstance(layer, Recurrent):

@@ -11,7 +11,7 @@ from handgrad.torch.activations import activation_of
 from handgrad.torch.conversion.activation import module_named
 from handgrad.torch.conversion.attention import PAIRS as ATTENTION
 from handgrad.torch.conversion.causal import add_causal_mask, is_causal
-from handgrad.torch.conversion.pair import Pair, Place, computes_as, own_tensors, prefixed
+from handgrad.torch.conversion.pair import ModulePath, Pair, computes_as, own_tensors, prefixed
 
 _NORM_ARRAYS: Final = {"weight": "gamma", "bias": "beta"}
 (_attention,) = ATTENTION
@@ -25,7 +25,7 @@ class BlockPair(Pair):
         self.cross = cross
         self.parts = ("attention", *(("cross_attention",) if cross else ()), "feed_forward")
 
-    def own_settings(self, module: Any, place: Place) -> dict[str, Any]:
+    def own_settings(self, module: Any, place: ModulePath) -> dict[str, Any]:
         numbers = range(1, len(self.parts) + 1)
         norms = [getattr(module, f"norm{i}") for i in numbers]
         drops = [module.dropout, *(getattr(module, f"dropout{i}") for i in numbers)]
@@ -60,7 +60,7 @@ class BlockPair(Pair):
             "bias": module.linear1.bias is not None,
         }
 
-    def torch_settings(self, layer: Any, place: Place) -> dict[str, Any]:
+    def torch_settings(self, layer: Any, place: ModulePath) -> dict[str, Any]:
         attention = layer.layers["attention"]
         network = layer.layers["feed_forward"].inner.layers
         if "gate" in network:
@@ -81,7 +81,7 @@ class BlockPair(Pair):
             "bias": linear1.bias is not None,
         }
 
-    def module_of(self, layer: Any, place: Place) -> Any:
+    def module_of(self, layer: Any, place: ModulePath) -> Any:
         if layer.cross and not self.cross:  # one class of layers for two of modules
             return _DECODER.module_of(layer, place)
         module = super().module_of(layer, place)
@@ -110,7 +110,7 @@ class StackPair(Pair):
         super().__init__(module, layer)
         self.block = block
 
-    def own_settings(self, module: Any, place: Place) -> dict[str, Any]:
+    def own_settings(self, module: Any, place: ModulePath) -> dict[str, Any]:
         if not len(module.layers):
             raise place.refusal(module, "has no layers", "1 or more")
         blocks = []
@@ -134,7 +134,7 @@ class StackPair(Pair):
             del settings["cross"]
         return settings
 
-    def torch_settings(self, layer: Any, place: Place) -> dict[str, Any]:
+    def torch_settings(self, layer: Any, place: ModulePath) -> dict[str, Any]:
         block = self.block.torch_settings(layer.blocks[0], place.at("0"))
         norm = None
         if layer.norm is not None:
@@ -145,7 +145,7 @@ class StackPair(Pair):
         name = "decoder_layer" if self.block.cross else "encoder_layer"
         return {name: self.block.module(**block), **settings}
 
-    def module_of(self, layer: Any, place: Place) -> Any:
+    def module_of(self, layer: Any, place: ModulePath) -> Any:
         module = super().module_of(layer, place)
         return add_causal_mask(module) if layer.blocks[0].causal else module
 
@@ -159,7 +159,7 @@ class StackPair(Pair):
         return found
 
 
-def _one(place: Place, module: Any, what: str, values: list[Any]) -> Any:
+def _one(place: ModulePath, module: Any, what: str, values: list[Any]) -> Any:
     """The one value that all of these are. Raises ArgumentError for several."""
     if len(set(values)) > 1:
         found = ", ".join(map(str, sorted(set(values))))

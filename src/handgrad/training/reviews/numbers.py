@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.inference.preprocessing import Standardize
+from handgrad.inference.preprocessing import Standardization
 from handgrad.layers.base import Layer
 from handgrad.training.report.charts import figure
 from handgrad.training.report.scatter import scatter
@@ -23,7 +23,7 @@ class NumbersReview:
 
     x: Array
     y: Array
-    targets: Standardize
+    targets: Standardization
 
     def figures(self, model: Layer) -> dict[str, float]:
         return {"mean_absolute_error": float(np.abs(self._predicted(model) - self.y).mean())}

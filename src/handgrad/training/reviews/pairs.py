@@ -12,7 +12,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.pairs import PairData
-from handgrad.data.tokens import END, START, UNKNOWN, Tokenizer
+from handgrad.data.tokens import END, START, UNKNOWN, TextCodec
 from handgrad.layers.base import Layer
 from handgrad.models.decoding import greedy
 from handgrad.models.translating import translate
@@ -168,7 +168,7 @@ class PairsReview:
         return figure(said, f'<div class="scroll">{drawing}</div>')
 
 
-def _symbols(tokenizer: Tokenizer, tokens: Array) -> list[str]:
+def _symbols(tokenizer: TextCodec, tokens: Array) -> list[str]:
     """Each token as text; an unknown one is a replacement character."""
     shown = {END: _END, UNKNOWN: "\N{REPLACEMENT CHARACTER}"}
     return [shown.get(token) or tokenizer.decode([token]) for token in tokens.tolist()]

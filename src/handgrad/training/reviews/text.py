@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.data.text import Blocks, Text
+from handgrad.data.text import Blocks, TokenizedText
 from handgrad.layers.base import Layer
 from handgrad.losses import CrossEntropy
 from handgrad.training.metrics import evaluate
@@ -28,7 +28,7 @@ class TextReview:
     """Bits per character of the validation part, judged in `blocks`, so many at a time as `batch`;
     `seed` draws the samples."""
 
-    text: Text
+    text: TokenizedText
     blocks: Blocks
     seed: int = 0
     batch: int = 256

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/binding.h"
+#include "core/check.h"
 #include "core/elementwise.h"
 #include "core/lengths.h"
 #include "core/recurrence/sequences.h"
@@ -10,6 +11,33 @@ namespace handgrad::recurrence {
 
 template <class T>
 using Given = std::optional<In<T>>;
+
+// The sizes of an op: sequences, steps and features of x, hidden units, gates of all slabs, and
+// values in h, fewer than hidden units with a projection.
+struct LayerSizes {
+    Size batch{"N"}, steps{"T"}, features{"D"}, gates{"G"}, hidden{"H"}, size{"P"};
+};
+
+// Throws unless these arrays fit together.
+template <class T>
+LayerSizes checked_layer(const Check& check, long slabs, const In<T>& x, const In<T>& weight_ih,
+                         const Given<T>& weight_hh, const Given<T>& weight_hr,
+                         const Given<T>& bias_ih, const Given<T>& bias_hh, const Given<T>& h0) {
+    LayerSizes sizes;
+    check.shape("x", x, sizes.batch, sizes.steps, sizes.features);
+    check.shape("weight_ih", weight_ih, sizes.gates, sizes.features);
+    check.divides("the number of gates", slabs, sizes.gates);
+    sizes.hidden.value = sizes.gates / slabs;
+    if (weight_hr)
+        check.shape("weight_hr", weight_hr, sizes.size, sizes.hidden);
+    else
+        sizes.size.value = sizes.hidden;
+    check.shape("weight_hh", weight_hh, sizes.gates, sizes.size);
+    check.shape("bias_ih", bias_ih, sizes.gates);
+    check.shape("bias_hh", bias_hh, sizes.gates);
+    check.shape("h0", h0, sizes.batch, sizes.size);
+    return sizes;
+}
 
 // The inputs of an op. H hidden units, and P values in h, fewer with a projection weight_hr (P, H);
 // weight_hh, weight_hr and what is optional may be null.
@@ -121,9 +149,10 @@ struct Gradients {
     T* dh0;
     T* dc0;
 
-    Gradients(const Wanted<T>& dx, const Wanted<T>& dweight_ih, const Wanted<T>& dweight_hh,
-              const Wanted<T>& dbias_ih, const Wanted<T>& dbias_hh, const Wanted<T>& dweight_hr,
-              const Wanted<T>& dh0, const Wanted<T>& dc0)
+    Gradients(const Check& check, LayerSizes& sizes, const Wanted<T>& dx,
+              const Wanted<T>& dweight_ih, const Wanted<T>& dweight_hh, const Wanted<T>& dbias_ih,
+              const Wanted<T>& dbias_hh, const Wanted<T>& dweight_hr, const Wanted<T>& dh0,
+              const Wanted<T>& dc0)
         : dx(data_or_null(dx)),
           dweight_ih(data_or_null(dweight_ih)),
           dweight_hh(data_or_null(dweight_hh)),
@@ -131,7 +160,16 @@ struct Gradients {
           dbias_hh(data_or_null(dbias_hh)),
           dweight_hr(data_or_null(dweight_hr)),
           dh0(data_or_null(dh0)),
-          dc0(data_or_null(dc0)) {}
+          dc0(data_or_null(dc0)) {
+        check.shape("dx", dx, sizes.batch, sizes.steps, sizes.features);
+        check.shape("dweight_ih", dweight_ih, sizes.gates, sizes.features);
+        check.shape("dweight_hh", dweight_hh, sizes.gates, sizes.size);
+        check.shape("dbias_ih", dbias_ih, sizes.gates);
+        check.shape("dbias_hh", dbias_hh, sizes.gates);
+        check.shape("dweight_hr", dweight_hr, sizes.size, sizes.hidden);
+        check.shape("dh0", dh0, sizes.batch, sizes.size);
+        check.shape("dc0", dc0, sizes.batch, sizes.hidden);
+    }
 };
 
 }  // namespace handgrad::recurrence
