@@ -70,7 +70,7 @@ def _where(e: Emitter, n: Node) -> Text:
 def _choice(e: Emitter, n: Node) -> Text:
     """As NumPy has it: two numbers would make an array of double precision."""
     condition, one, other = n.args
-    if n.kind == "f" and e.is_number(one) and e.is_number(other) and e.like:
+    if n.kind == "f" and number(one) is not None and number(other) is not None and e.like:
         if (number(one), number(other)) == (1, 0):
             return e.as_float(condition)
         return f"np.where({', '.join(map(e.arg, n.args))}).astype({e.float})"
@@ -141,11 +141,6 @@ def _eye(e: Emitter, n: Node) -> Text:
     return f"torch.ones({rows}, {columns}{e.dtype()}).triu({k}).tril({k})"
 
 
-def _softplus(e: Emitter, n: Node) -> Text:
-    x = e.operand(n, n.args[0])
-    return f"torch.logaddexp({x}, torch.zeros_like({x}))"
-
-
 _TORCH: Final[dict[str, str | Spelling]] = {
     "max": _method("amax"),
     "min": _method("amin"),
@@ -161,7 +156,6 @@ _TORCH: Final[dict[str, str | Spelling]] = {
     "contract": _einsum,
     "argsort": _sorting("torch"),
     "eye": _eye,
-    "softplus": _softplus,
     "degrees": "torch.rad2deg",
     "radians": "torch.deg2rad",
     "erf": "torch.erf",
@@ -195,8 +189,7 @@ def _mean(e: Emitter, n: Node) -> Text:
 
 for _name, _spelling in {**_TORCH, "broadcast_to": _spread, "mean": _mean, "sum": _mean}.items():
     _own = PRIMITIVES[_name].torch
-    # torch's own softplus is a straight line above 20
-    if not _own or _name in ("softplus", "broadcast_to", "mean", "sum"):
+    if not _own or _name in ("broadcast_to", "mean", "sum"):
         PRIMITIVES[_name] = replace(PRIMITIVES[_name], torch=_spelling)
 for _name, _spelling in _JAX.items():
     if not PRIMITIVES[_name].jax:
