@@ -12,7 +12,7 @@ from handgrad.program.indexing import template
 from handgrad.program.integers import Integer
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.operators import Operators
-from handgrad.program.primitives.table import FUNCTIONS
+from handgrad.program.primitives.table import CHANGING, FUNCTIONS
 from handgrad.program.rounds import Iterable, Pile, entered, guard
 from handgrad.program.sizes import ONE, Size
 from handgrad.program.views import Step, read, steps, written
@@ -344,6 +344,8 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
             result = wrap(known(*map(unwrap, args), **unwrap(kwargs)))
     except (NotImplementedError, TypeError) as e:
         w.refuse(f"{name} is not known with these arguments: {e}")
+    if function in CHANGING:
+        target = args[0]
     if function in VIEWS:
         result = viewed(result, args[0])
     if mask is not True:
@@ -355,7 +357,7 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
     if type(target) is not Tracer:
         w.refuse(f"{name} writes into an array from outside the function")
     target.assign(result)
-    return target
+    return None if function in CHANGING else target
 
 
 def call_method(ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
