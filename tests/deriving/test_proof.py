@@ -6,7 +6,7 @@ import pytest
 import handgrad as hg
 from handgrad.deriving.deriving import Deriving
 from handgrad.deriving.proof import MeetingError, Proof
-from handgrad.deriving.refusals import UnprovedError
+from handgrad.deriving.refusals import UnprovedError, UnreadableError
 
 N = ("N",)
 
@@ -77,11 +77,15 @@ def _drawn(x):
     return x * np.random.default_rng().random()
 
 
-def _rounded(x):
-    return float(np.float32(x.sum())) * x
+CALLS: list[int] = []
 
 
-@pytest.mark.parametrize("forward", [_drawn, _rounded])
+def _counted(x):
+    CALLS.append(1)
+    return x * len(CALLS)
+
+
+@pytest.mark.parametrize("forward", [_drawn, _counted])
 def test_forward_that_cannot_be_proved_is_refused_with_its_line(forward):
     with pytest.raises(hg.errors.ArgumentError, match=r"derive: line \d+: .*; allowed: "):
         hg.derive(forward, x=N)
@@ -139,3 +143,54 @@ def test_lengths_are_those_that_the_forward_takes(shorter) -> None:
     assert f"-{longer} > 0" not in derivation.forward_source
     with pytest.raises(ValueError, match="allowed: "):
         derivation.forward(*(np.ones(3 if n == shorter else 2) for n in ("x", "w")))
+
+
+def in_single(x, g):
+    h = x.astype(np.float32)
+    r = 1 / np.sqrt((h * h).mean(-1, keepdims=True) + 1e-6)
+    return (h * r).astype(x.dtype) * g
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_arrays_made_single_stay_single(dtype) -> None:
+    """Between the casts values are those of float32; results and gradients have the arrays' own."""
+    derived = hg.derive(in_single, x=("N", "D"), g=("D",))
+    rng = np.random.default_rng(2)
+    x, g, dy = (rng.standard_normal(shape).astype(dtype) for shape in ((3, 4), 4, (3, 4)))
+    y, cache = derived.forward(x, g)
+    np.testing.assert_allclose(y, in_single(x, g), rtol=1e-12 if dtype == np.float64 else 1e-6)
+    found = derived.backward(dy, cache)
+    assert [each.dtype for each in (y, *found)] == [np.dtype(dtype)] * 3
+    r = 1 / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6)
+    dx = r * (dy * g - x * r**2 * (x * dy * g).mean(-1, keepdims=True))
+    np.testing.assert_allclose(found[0], dx, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found[1], (dy * x * r).sum(0), rtol=1e-4, atol=1e-5)
+
+
+def test_a_wrong_gradient_of_single_arrays_is_refused(monkeypatch) -> None:
+    from dataclasses import replace
+
+    from handgrad.program.node import PRIMITIVES
+
+    record = PRIMITIVES["exp"]
+    wrong = replace(record, vjp=lambda g, y, x: (1.01 * g * y,))
+    monkeypatch.setitem(PRIMITIVES, "exp", wrong)
+    with pytest.raises(UnreadableError, match="differs from differences"):
+        hg.derive(lambda x: np.exp(x.astype(np.float32)), x=N)
+
+
+def test_a_number_made_single_is_rounded() -> None:
+    def rounded(x):
+        return float(np.float32(x.sum())) * x
+
+    derived = hg.derive(rounded, x=N)
+    x = np.array([0.1, 0.7, -0.3])
+    y, cache = derived.forward(x)
+    np.testing.assert_array_equal(y, rounded(x))
+    dy = np.array([1.0, -2.0, 0.5])
+    np.testing.assert_allclose(derived.backward(dy, cache), 0.5 * dy + dy @ x, rtol=1e-6)
+
+
+def test_half_precision_is_refused_by_its_name() -> None:
+    with pytest.raises(UnreadableError, match=r"float16 are not known.*np\.float32"):
+        hg.derive(lambda x: np.exp(x.astype(np.float16)), x=N)

@@ -157,7 +157,7 @@ def _compare(
         one = np.asarray(one)
         if k >= len(dys) and precision == "float32" and one.dtype != np.float32:
             raise DoubleError(k - len(dys))
-        near, least = _NEAR[precision]
+        near, least = _NEAR["float32" if proof.is_single else precision]
         scale = float(np.max(np.abs(two), initial=0.0)) or 1.0
         if one.shape != np.shape(two) or not np.allclose(
             one, two, near, least * scale, equal_nan=True

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,15 +18,24 @@ from handgrad.deriving.pair import Pair
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.deriving.samples import Sampler, called
 
-#: A result elsewhere differs by no more than this share of the largest.
-_SAME: Final = 1e-9
-#: Steps of central differences, of which one has to agree, and by how much they may differ.
-_STEPS: Final = (1e-6, 1e-5, 1e-4, 1e-7)
-_NEAR: Final = 2e-6
-#: Differences to one side, by how much both may differ, and by how much a gradient from both.
-_SIDE: Final = 1e-6
-_SMOOTH: Final = 1e-4
-_OFF: Final = 1e-3
+
+class Tolerances(NamedTuple):
+    """By how much results and differences may be off."""
+
+    #: A result elsewhere differs by no more than this share of the largest.
+    same: float
+    #: Steps of central differences, of which one has to agree, and by how much they may differ.
+    steps: tuple[float, ...]
+    near: float
+    #: Differences to one side, by how much both may differ, and by how much a gradient from both.
+    side: float
+    smooth: float
+    off: float
+
+
+_DOUBLE: Final = Tolerances(1e-9, (1e-6, 1e-5, 1e-4, 1e-7), 2e-6, 1e-6, 1e-4, 1e-3)
+#: Those of a forward that makes its arrays single.
+_SINGLE: Final = Tolerances(1e-5, (1e-2, 3e-3, 3e-2), 1e-3, 1e-2, 2e-2, 4e-2)
 
 
 class MeetingError(UnprovedError):
@@ -48,6 +58,21 @@ class Proof:
     pair: Pair
     sampler: Sampler
     functions: Mapping[str, Any]
+
+    @cached_property
+    def is_single(self) -> bool:
+        """Whether the forward makes arrays single: its differences are rounded to that."""
+        waiting = [self.pair.traced.program]
+        while waiting:
+            body = waiting.pop().body
+            if any(node.op == "single" for node in body):
+                return True
+            waiting += [node.attrs["loop"].body for node in body if node.op == "loop"]
+        return False
+
+    @property
+    def tolerances(self) -> Tolerances:
+        return _SINGLE if self.is_single else _DOUBLE
 
     def run(self) -> None:
         """Raises UnprovedError where something differs."""
@@ -85,10 +110,11 @@ class Proof:
         ys = flat(y)
         if own is None or len(ys) != len(own):
             raise UnprovedError(f"the forward fails where {trial.said}")
+        same_by = self.tolerances.same
         for a, b in zip(ys, own, strict=True):
             scale = float(np.max(np.abs(b[np.isfinite(b)]), initial=0.0)) or 1.0
             same = np.shape(a) == np.shape(b) and np.allclose(
-                a, b, rtol=_SAME, atol=_SAME * scale, equal_nan=True
+                a, b, rtol=same_by, atol=same_by * scale, equal_nan=True
             )
             if not same:
                 raise UnprovedError(
@@ -117,13 +143,16 @@ class Proof:
             float(np.sum(np.abs(a * dy))) for a, dy in zip(own, dys, strict=True)
         )
         slopes = []
-        for step in _STEPS:
+        for step in self.tolerances.steps:
             h = step * max(1.0, float(np.max(np.abs(x), initial=0.0)))
             ends = [self._own(replaced(trial.values, path, x + s * h * way)) for s in (1, -1)]
             if ends[0] is None or ends[1] is None:
                 continue
             slopes.append(_slope(ends[0], ends[1], dys, 2 * h))
-            if abs(slopes[-1] - exact) <= _NEAR * (abs(exact) + size) + 1e-9 / step * 1e-6:
+            if (
+                abs(slopes[-1] - exact)
+                <= self.tolerances.near * (abs(exact) + size) + 1e-9 / step * 1e-6
+            ):
                 return
         if slopes and any(np.isfinite(slopes)):
             raise UnprovedError(
@@ -153,7 +182,7 @@ class Proof:
         _, cache, refused = self._forward(trial)
         if refused:
             return
-        rng = np.random.default_rng(8)
+        rng, side = np.random.default_rng(8), self.tolerances.side
         dys = [rng.standard_normal(np.shape(each)) for each in own]
         try:
             gradients = self._backward(dys, cache, trial.said)
@@ -164,20 +193,20 @@ class Proof:
         for path, gradient in zip(self.pair.wanted, gradients, strict=True):
             x = np.asarray(at(trial.values, path), float)
             way = rng.standard_normal(x.shape)
-            ends = [self._own(replaced(trial.values, path, x + s * _SIDE * way)) for s in (1, -1)]
+            ends = [self._own(replaced(trial.values, path, x + s * side * way)) for s in (1, -1)]
             if ends[0] is None or ends[1] is None:
                 continue
-            right, left = _slope(ends[0], own, dys, _SIDE), _slope(own, ends[1], dys, _SIDE)
-            closer = self._own(replaced(trial.values, path, x + _SIDE / 4 * way))
+            right, left = _slope(ends[0], own, dys, side), _slope(own, ends[1], dys, side)
+            closer = self._own(replaced(trial.values, path, x + side / 4 * way))
             if closer is None:
                 continue
-            again = _slope(closer, own, dys, _SIDE / 4)
+            again = _slope(closer, own, dys, side / 4)
             exact = float(np.sum(gradient * way))
             size = float(np.sum(np.abs(gradient * way))) + abs(right) + abs(left) + 1e-3
             spread = max(abs(right - left), abs(right - again))
-            if not spread <= _SMOOTH * (abs(right) + abs(left) + 1e-3):
+            if not spread <= self.tolerances.smooth * (abs(right) + abs(left) + 1e-3):
                 continue
-            if not abs(exact - right) <= _OFF * size:
+            if not abs(exact - right) <= self.tolerances.off * size:
                 name = "_".join(map(str, path))
                 raise MeetingError(
                     f"d{name} differs from differences on both sides where {trial.said} "

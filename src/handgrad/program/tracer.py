@@ -12,6 +12,7 @@ from handgrad.program.indexing import template
 from handgrad.program.integers import Integer
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.operators import Operators
+from handgrad.program.primitives.kinds import cast
 from handgrad.program.primitives.table import CHANGING, FUNCTIONS
 from handgrad.program.rounds import Iterable, Pile, entered, guard
 from handgrad.program.sizes import ONE, Size
@@ -210,10 +211,7 @@ class Tracer(Operators):
         return self.copy()
 
     def astype(self, kind: Any, copy: bool = True, **_: Any) -> Tracer:
-        letter = np.dtype(kind).kind.replace("u", "i")
-        if letter not in "bifc":
-            world().refuse(f"arrays of type {np.dtype(kind)} are not known")
-        return Tracer(build("astype", self.node, kind=letter))
+        return Tracer(cast(self.node, kind))
 
     def copy(self, order: str = "C") -> Tracer:
         return Tracer(self.node)

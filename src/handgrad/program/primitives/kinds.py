@@ -19,7 +19,7 @@ from handgrad.program.primitives.record import (
     normal,
     record,
 )
-from handgrad.program.primitives.table import known, plain
+from handgrad.program.primitives.table import known, plain, refuse
 
 I = as_node(np.complex128(1j))  # noqa: E741 (the imaginary unit)
 _TYPES = {"f": "float", "i": "int", "b": "bool", "c": "complex"}
@@ -62,6 +62,14 @@ record(
         Sample(("M N",), {"kind": "i"}),
         Sample(("M N",), {"kind": "c"}),
     ),
+)
+record(
+    "single",
+    lambda x: np.asarray(x).astype(np.float32),
+    lambda x: (x.shape, "f"),
+    lambda g, y, x: (build("like", g, x) if x.kind == "f" else None,),
+    text=lambda e, n: f"{e.arg(n.args[0], 9)}.astype({e.alias}.float32)",
+    torch=lambda e, n: f"{e.arg(n.args[0], 9)}.to({e.alias}.float32)",
 )
 
 
@@ -128,6 +136,42 @@ record(
     torch="torch.angle",
     samples=(Sample(("M N",), draws=(complex_normal,)), Sample(("M N",), draws=(normal,))),
 )
+
+
+def cast(x: Node, kind: Any) -> Node:
+    """An array as one of another type.
+
+    Doubles are what a program is traced with; they stand for the type that the arrays have. An
+    array that was made single becomes what its own operands are.
+    """
+    dtype = np.dtype(kind)
+    letter = dtype.kind.replace("u", "i")
+    if letter not in DTYPES or dtype == np.float16:
+        refuse(f"arrays of type {dtype} are not known", "np.float32")
+    if dtype == np.float32 and x.kind in "fib":
+        return x if is_single(x) else build("single", x)
+    if letter == "f" and is_single(x) and (wide := _double_below(x)) is not None:
+        return build("like", x, wide)
+    return build("astype", x, kind=letter)
+
+
+def is_single(x: Node) -> bool:
+    """Whether an array is of float32 though it is traced with doubles."""
+    return x.kind == "f" and np.asarray(x.value).dtype == np.float32
+
+
+def _double_below(x: Node) -> Node | None:
+    """The first array of doubles that one of float32 is made of."""
+    waiting, seen = [x], set[int]()
+    while waiting:
+        node = waiting.pop(0)
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.kind == "f" and np.ndim(node.value) and not is_single(node):
+            return node
+        waiting += node.args
+    return None
 
 
 @known(np.real)

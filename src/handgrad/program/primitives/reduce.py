@@ -161,7 +161,7 @@ PRIMITIVES["like"] = Primitive(
     name="like",
     evaluate=lambda c, x: np.asarray(c).astype(np.asarray(x).dtype),
     shape=lambda c, x: (c.shape, x.kind),
-    vjp=lambda g, y, c, x: (None, None),
+    vjp=lambda g, y, c, x: (build("like", g, c) if c.kind == "f" else None, None),
     text=lambda e, n: f"{e.arg(n.args[0], 8)}.astype({e.arg(n.args[1], 8)}.dtype)",
     torch=lambda e, n: f"{e.arg(n.args[0], 8)}.to({e.arg(n.args[1], 8)}.dtype)",
     domain=lambda rng: [rng.random((3, 2)) < 0.5, rng.standard_normal(2)],
