@@ -7,6 +7,7 @@ import pytest
 
 from handgrad.deriving.algebra import simplified
 from handgrad.deriving.algebra.choose import Costs
+from handgrad.deriving.algebra.multiply import Multiplier
 from handgrad.deriving.algebra.simplify import Algebra
 from handgrad.deriving.algebra.values import SAME
 from handgrad.program.node import Program, within
@@ -225,3 +226,28 @@ def test_a_round_whose_example_cancels_is_simplified_all_the_same(monkeypatch) -
     before, after = counts(found)
     assert after < before
     assert "(-(" not in found.derived.backward_source
+
+
+def test_a_long_polynomial_takes_work_in_proportion(monkeypatch) -> None:
+    """What its terms share is looked for without pairing equal factors with each other."""
+
+    def reaches(count):
+        found = []
+        original = Multiplier.reach
+
+        def counted(self, indices):
+            found.append(1)
+            return original(self, indices)
+
+        def polynomial(x):
+            y, z = 0.25 * x, x * x
+            for k in range(count):
+                y = y * z + 1.0 / (k + 2)
+            return y * np.exp(-z)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Multiplier, "reach", counted)
+            seen(monkeypatch, polynomial, x=("N",))
+        return len(found)
+
+    assert reaches(12) < 5 * reaches(6)

@@ -89,8 +89,7 @@ class Proof:
         yield Trial(self.sampler.draw(rng, first, examples=True), _said(first), True)
         for second in self.sampler.others() if first else ():
             trial = Trial(self.sampler.draw(rng, second), _said(second))
-            own = self._own(trial.values)
-            if own is not None and all(x.size for x in own) and not self._forward(trial)[2]:
+            if self._takes(trial):
                 yield trial
                 break
         for setting in self.sampler.arguments.settings:
@@ -99,6 +98,16 @@ class Proof:
             for other in other_values(setting):
                 values = self.sampler.draw(rng, first, {setting.path: other})
                 yield Trial(values, f"{setting.name} = {other}")
+
+    def _takes(self, trial: Trial) -> bool:
+        """Whether both forwards take these arguments and have results that are not empty."""
+        try:
+            if self._forward(trial)[2]:
+                return False
+        except UnprovedError:  # which the trial says where the user's own forward does not fail
+            pass
+        own = self._own(trial.values)
+        return own is not None and all(x.size for x in own)
 
     def _gradients(self, trial: Trial) -> None:
         own = self._own(trial.values)

@@ -54,12 +54,15 @@ class Sharing:
         return chosen
 
     def _work(self, term: Term) -> float:
-        """The products that a term takes, small ones first."""
-        sets = []
+        """The products that a term takes, small ones first: those over the same indices before
+        others.
+        """
+        counts: dict[frozenset[int], int] = {}
         for each in term:
-            count = magnitude(each.power)
-            sets += [frozenset(each.indices)] * (int(count) if count >= 1 else 1)
-        total = 0.0
+            own, size = frozenset(each.indices), magnitude(each.power)
+            counts[own] = counts.get(own, 0) + (int(size) if size >= 1 else 1)
+        total = sum((count - 1) * self.times.reach(own) for own, count in counts.items())
+        sets = list(counts)
         while len(sets) > 1:
             pairs = ((i, j) for j in range(len(sets)) for i in range(j))
             i, j = min(pairs, key=lambda pair: self.times.reach(sets[pair[0]] | sets[pair[1]]))
