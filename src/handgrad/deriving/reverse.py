@@ -80,14 +80,20 @@ def sweep(body: list[Node], adjoint: dict[int, Node], live: set[int]) -> None:
 
 
 def vjp(n: Node, g: Any) -> tuple[Any, ...]:
-    """Gradients of a node's operands from that of the node, or those of its parts."""
+    """Gradients of a node's operands from that of the node, or from those of its parts.
+
+    An analytic function's, of complex numbers, is that of reals between two conjugations.
+    """
     record = PRIMITIVES[n.op]
     if record.vjp is None:
         raise Refused(f"line {n.line}: no derivative of {n.op} is known")
+    turned = record.analytic and n.kind == "c"
     try:
-        found = record.vjp(g, n, *n.args, **n.attrs)
+        found = record.vjp(build("conj", g) if turned else g, n, *n.args, **n.attrs)
     except NotImplementedError as e:
         raise Refused(f"line {n.line}: {e}") from e
+    if turned:
+        found = tuple(None if d is None else build("conj", d) for d in found)
     return (*found, *(None,) * (len(n.args) - len(found)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,7 +13,7 @@ from handgrad.program.indexing import template
 from handgrad.program.integers import Integer
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.operators import Operators
-from handgrad.program.primitives.table import FUNCTIONS
+from handgrad.program.primitives.table import CHANGING, FUNCTIONS
 from handgrad.program.rounds import Iterable, Pile, entered, guard
 from handgrad.program.sizes import ONE, Size
 from handgrad.program.views import Step, read, steps, written
@@ -332,6 +333,8 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
     if isinstance(function, np.ufunc) and len(args) > function.nin:
         args, out = args[: function.nin], args[function.nin :]
     target = out[0] if isinstance(out, tuple) else out
+    if function in CHANGING:
+        target = args[0] if args else kwargs[next(iter(inspect.signature(known).parameters))]
     mask = kwargs.pop("where", True) if isinstance(function, np.ufunc) else True
     kwargs.pop("casting", None)
     for structural in _STRUCTURE & kwargs.keys():
@@ -355,7 +358,7 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
     if type(target) is not Tracer:
         w.refuse(f"{name} writes into an array from outside the function")
     target.assign(result)
-    return target
+    return None if function in CHANGING else target
 
 
 def call_method(ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
