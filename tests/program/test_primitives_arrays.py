@@ -1,6 +1,8 @@
 """The records with samples, walked: each column of each record at two sets of lengths."""
 
+import math
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import scipy
 from handgrad.deriving.reverse import gradient
 from handgrad.program import primitives  # noqa: F401 (fills the table)
 from handgrad.program.emit import Emitter
+from handgrad.program.libraries import NUMPY, TORCH, Library, helper
 from handgrad.program.node import PRIMITIVES, Node, Program, World, build, within
 from handgrad.program.primitives.record import Sample
 from handgrad.program.run import run
@@ -139,20 +142,26 @@ def test_first_and_second_gradients_meet_differences(
     np.testing.assert_allclose(got, along(slopes, dy_values, v_values), rtol=1e-5, atol=1e-6)
 
 
-def spelled(name: str, sample: Sample, column: str, lengths: dict[str, int]) -> tuple[str, Any]:
-    """A record's spelling in a library on operands called a, b, c, and its value."""
+def spelled(
+    name: str, sample: Sample, library: Library, lengths: dict[str, int]
+) -> tuple[str, Any, Emitter]:
+    """A record's spelling in a library on operands called a, b, c, its value, and its writer."""
     with within(world(lengths)):
         xs = leaves(sample, drawn(sample, lengths))
         node = build(name, *xs, **sample.attrs)
-        e = Emitter(taken=[x.name for x in xs])
-        e.names = {id(x): x.name for x in xs}
-        own = getattr(PRIMITIVES[node.op], column) or PRIMITIVES[node.op].text
-        if callable(own):
-            made = own(e, node)
-            text = made[0] if isinstance(made, tuple) else made
-        else:
-            text = f"{own}({', '.join(map(e.arg, node.args))})"
-        return text, node.value
+        e = Emitter(library, [x.name for x in xs])
+        for x in xs:
+            e.name(x, x.name)
+        return e.text(node), node.value, e
+
+
+def scope(library: Library, e: Emitter) -> dict[str, Any]:
+    """The names that a text of the emitter's may use, at the second lengths."""
+    found: dict[str, Any] = {"scipy": scipy, "math": math, **e.tables, **LENGTHS[1]}
+    found |= {library.alias: import_module("numpy" if library is NUMPY else "torch")}
+    for name in e.helpers:
+        exec(helper(name, library).replace("np.", f"{library.alias}."), found)
+    return found
 
 
 def flat(value: Any) -> list[Any]:
@@ -169,10 +178,10 @@ CHANGES = ("add_at", "store")
 def test_numpy_spelling_holds_at_other_lengths(name: str, sample: Sample) -> None:
     if name in CHANGES:
         pytest.skip("statements of the emitter's own")
-    text, _ = spelled(name, sample, "text", LENGTHS[0])
-    _, want = spelled(name, sample, "text", LENGTHS[1])
+    text, _, e = spelled(name, sample, NUMPY, LENGTHS[0])
+    _, want, _ = spelled(name, sample, NUMPY, LENGTHS[1])
     space = dict(zip("abcde", drawn(sample, LENGTHS[1]), strict=False))
-    got = eval(text, {"np": np, "scipy": scipy, **LENGTHS[1]}, space)
+    got = eval(text, scope(NUMPY, e), space)
     for g, v in zip(flat(got), flat(want), strict=True):
         assert g.shape == v.shape
         np.testing.assert_allclose(g, v, rtol=1e-12, atol=1e-12)
@@ -183,16 +192,15 @@ def test_torch_spelling(name: str, sample: Sample) -> None:
     torch = pytest.importorskip("torch")
     if name in CHANGES:
         pytest.skip("statements of the emitter's own")
-    text, _ = spelled(name, sample, "torch", LENGTHS[0])
-    text = text.replace("np.", "torch.")
+    text, _, e = spelled(name, sample, TORCH, LENGTHS[0])
     if "flip" in text and name == "getitem":
         pytest.skip("a step backwards, which is a flip")
-    _, want = spelled(name, sample, "torch", LENGTHS[1])
+    _, want, _ = spelled(name, sample, TORCH, LENGTHS[1])
     arrays = drawn(sample, LENGTHS[1])
     space = {
         k: torch.tensor(np.ascontiguousarray(v)) for k, v in zip("abcde", arrays, strict=False)
     }
-    got = eval(text, {"torch": torch, **LENGTHS[1]}, space)
+    got = eval(text, scope(TORCH, e), space)
     if name in ("eigh", "eig", "svd", "qr"):  # vectors have a sign of their own
         got, want = map(of_signs, (got, want))
     got = tuple(got) if isinstance(got, tuple | list) else got

@@ -18,7 +18,7 @@ class UnprovedError(Exception):
 def refused(why: str, function: Any, allowed: str = "a forward without it") -> UnreadableError:
     """The error for a reason, which names its line or has that of the function's definition."""
     where = "" if why.startswith("line ") else f"{of_function(function)}: "
-    text = " ".join(f"derive: {where}{why}".split())
+    text = " ".join(f"derive: {where}{why}".split()).replace("; write ", "; allowed: ")
     return UnreadableError(text if "; allowed: " in text else f"{text}; allowed: {allowed}")
 
 

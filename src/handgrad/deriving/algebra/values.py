@@ -113,7 +113,9 @@ def made_of(node: Node) -> list[Node]:
 
 def largest(value: Any) -> float:
     """The largest finite element of a value, by size."""
-    array = np.abs(np.asarray(value, float))
+    if isinstance(value, tuple):
+        return max(map(largest, value), default=0.0)
+    array = np.abs(np.asarray(value) * 1.0)
     return float(np.max(array[np.isfinite(array)], initial=0.0))
 
 
