@@ -23,7 +23,7 @@ MODULES = {
 KEYWORDS = {"allow_pickle", "shell"}
 #: A file and what it uses, with the reason.
 ALLOWED = {
-    ("resolve.py", "exec_module"): "`handgrad check file.py` runs the user's file on purpose",
+    ("targets.py", "exec_module"): "`handgrad check file.py` runs the user's file on purpose",
     ("exercises/course.py", "exec"): "the package's own solution with a mistake of its own list",
     ("program/instrument.py", "compile"): "a function that is called anyway, so that it records",
     ("mpi/lost.py", "subprocess"): "a process of Python's that speaks when the ranks are gone",
