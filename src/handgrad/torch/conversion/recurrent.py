@@ -15,14 +15,14 @@ _SIZES: Final = {name: name for name in ("input_size", "hidden_size", "num_layer
 class RecurrentPair(Pair):
     """A recurrent module. The layer takes (N, T, D), as the module does with batch_first."""
 
-    def own_settings(self, module: Any, place: ModulePath) -> dict[str, Any]:
-        own = super().own_settings(module, place)
+    def own_settings(self, module: Any, path: ModulePath) -> dict[str, Any]:
+        own = super().own_settings(module, path)
         return own | {"bidirectional": module.bidirectional, "bias": module.bias}
 
-    def torch_settings(self, layer: Any, place: ModulePath) -> dict[str, Any]:
+    def torch_settings(self, layer: Any, path: ModulePath) -> dict[str, Any]:
         if layer.bias not in ("double", "none"):
-            raise place.refusal(layer, f"has bias={layer.bias!r}", "True or False, as in PyTorch")
-        settings = super().torch_settings(layer, place)
+            raise path.refusal(layer, f"has bias={layer.bias!r}", "True or False, as in PyTorch")
+        settings = super().torch_settings(layer, path)
         bidirectional = layer.directions == 2
         bias = layer.bias == "double"
         return settings | {"bias": bias, "bidirectional": bidirectional, "batch_first": True}
