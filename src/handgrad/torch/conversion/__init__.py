@@ -9,12 +9,14 @@ from torch.nn.utils import parametrize
 
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
+from handgrad.losses import Loss
 from handgrad.torch.conversion.causal import hide_later_steps
+from handgrad.torch.conversion.losses import convert_loss
 from handgrad.torch.conversion.pair import Place, to_array
 from handgrad.torch.conversion.table import convert_layer, convert_module, tensors_of
 
 
-def from_torch(module: Any, *, seed: int) -> Layer:
+def from_torch(module: Any, *, seed: int) -> Layer | Loss:
     """`hg.from_torch`, which says more."""
     if not isinstance(module, nn.Module):
         raise ArgumentError(
@@ -23,6 +25,9 @@ def from_torch(module: Any, *, seed: int) -> Layer:
     place = Place("from_torch")
     _check_apart(module, place)
     _check_plain(module)
+    loss = convert_loss(module, place)
+    if loss is not None:
+        return loss
     layer = convert_module(module, place).build(seed=seed)
     arrays = {
         name: to_array(place, module, name, tensor) for name, tensor in tensors_of(module).items()

@@ -57,8 +57,16 @@ def followed_by_activation(module: Any, place: Place, activation: str, **options
     return nn.Sequential(module, module_named(activation, **options))
 
 
+class OverChannels(Pair):
+    """The softmax over the channels of images."""
+
+    def layer_of(self, module: Any, place: Place) -> Layer:
+        return Activation("softmax", axis=-3)
+
+
 PAIRS: Final = (
     *map(ActivationPair, _MODULES),
+    OverChannels(nn.Softmax2d, Activation),
     Pair(parts.SwiGLU, SwiGLU),
     Pair(parts.GEGLU, GEGLU, {"approximate": "approximate"}),
 )
