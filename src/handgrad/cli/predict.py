@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from handgrad.cli.streams import print_table
 from handgrad.errors import ArgumentError, DataError, RunError
 from handgrad.escaping import one_line
 from handgrad.writing import reason, write_file
@@ -104,11 +105,13 @@ def command(
     if as_json:
         typer.echo(json.dumps([answer.record() for answer in answers], indent=1))
     elif as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
+        table = io.StringIO()
+        writer = csv.writer(table, lineterminator="\n")
         shown = [("class", "probability")] * min(top, len(trained.classes or ()) or top)
         heads = ("value",) if trained.task == "regression" else sum(shown, ())
         writer.writerow(["example", *heads])
         writer.writerows(answer.row() for answer in answers)
+        print_table(table.getvalue())
     else:
         for answer in answers:
             typer.echo(answer.line())
