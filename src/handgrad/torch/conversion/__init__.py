@@ -9,12 +9,14 @@ from torch.nn.utils import parametrize
 
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
+from handgrad.losses import Loss
 from handgrad.torch.conversion.causal import hide_later_steps
+from handgrad.torch.conversion.losses import convert_loss
 from handgrad.torch.conversion.pair import ModulePath, to_array
 from handgrad.torch.conversion.table import convert_layer, convert_module, tensors_of
 
 
-def from_torch(module: Any, *, seed: int) -> Layer:
+def from_torch(module: Any, *, seed: int) -> Layer | Loss:
     """`hg.from_torch`, which says more."""
     if not isinstance(module, nn.Module):
         raise ArgumentError(
@@ -23,6 +25,9 @@ def from_torch(module: Any, *, seed: int) -> Layer:
     path = ModulePath("from_torch")
     _check_apart(module, path)
     _check_plain(module)
+    loss = convert_loss(module, path)
+    if loss is not None:
+        return loss
     layer = convert_module(module, path).build(seed=seed)
     arrays = {
         name: to_array(path, module, name, tensor) for name, tensor in tensors_of(module).items()

@@ -57,8 +57,16 @@ def followed_by_activation(module: Any, path: ModulePath, activation: str, **opt
     return nn.Sequential(module, module_named(activation, **options))
 
 
+class OverChannels(Pair):
+    """The softmax over the channels of images."""
+
+    def layer_of(self, module: Any, path: ModulePath) -> Layer:
+        return Activation("softmax", axis=-3)
+
+
 PAIRS: Final = (
     *map(ActivationPair, _MODULES),
+    OverChannels(nn.Softmax2d, Activation),
     Pair(parts.SwiGLUModule, SwiGLU),
     Pair(parts.GEGLUModule, GEGLU, {"approximate": "approximate"}),
 )

@@ -48,6 +48,8 @@ _PADDED_WITH_ZEROS: Final = {"padding_mode": "zeros"}
 _MAX_POOL: Final = same("kernel_size", "stride", "padding", "dilation")
 _AVG_POOL: Final = same("kernel_size", "stride", "padding", "count_include_pad")
 _BATCH_NORM: Final = same("momentum", "eps", num_features="channels")
+#: Of one axis of space, of two, of three.
+_INSTANCE_NORMS: Final = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
 _GAMMA_BETA: Final = {"weight": "gamma", "bias": "beta"}
 
 
@@ -130,7 +132,7 @@ class InstanceNormPair(GroupNormPair):
 
     def layer_of(self, module: Any, path: ModulePath) -> Layer:
         if not module.affine and not module.track_running_stats:
-            axes = 1 if isinstance(module, nn.InstanceNorm1d) else 2
+            axes = 1 + next(i for i, kind in enumerate(_INSTANCE_NORMS) if isinstance(module, kind))
             return Standardize(tuple(range(-axes, 0)), eps=module.eps)
         return super().layer_of(module, path)
 
@@ -209,7 +211,7 @@ PAIRS: Final = (
             limits={"affine": True, "track_running_stats": False},
             arrays=_GAMMA_BETA,
         )
-        for module in (nn.InstanceNorm1d, nn.InstanceNorm2d)
+        for module in _INSTANCE_NORMS
     ),
     Pair(StandardizeModule, Standardize, same("axes", "eps")),
     EmbeddingPair(

@@ -11,6 +11,8 @@ from handgrad.torch.conversion.pair import ModulePath, Pair
 
 _SIZES: Final = {name: name for name in ("input_size", "hidden_size", "num_layers", "dropout")}
 
+_CELL: Final = {name: name for name in ("input_size", "hidden_size")}
+
 
 class RecurrentPair(Pair):
     """A recurrent module. The layer takes (N, T, D), as the module does with batch_first."""
@@ -28,6 +30,16 @@ class RecurrentPair(Pair):
         return settings | {"bias": bias, "bidirectional": bidirectional, "batch_first": True}
 
 
+class CellPair(Pair):
+    """One step of a recurrent layer. The layer takes all of them, (N, T, D), at once."""
+
+    def own_settings(self, module: Any, path: ModulePath) -> dict[str, Any]:
+        return super().own_settings(module, path) | {"bias": module.bias}
+
+    def tensors(self, module: Any) -> dict[str, Any]:
+        return {f"{name}_l0": tensor for name, tensor in super().tensors(module).items()}
+
+
 def _pair(module: Any, layer: Any, *settings: str) -> Pair:
     return RecurrentPair(
         module,
@@ -42,4 +54,7 @@ PAIRS: Final = (
     _pair(nn.RNN, RNN, "nonlinearity"),
     _pair(nn.GRU, GRU),
     _pair(nn.LSTM, LSTM, "proj_size"),
+    CellPair(nn.RNNCell, RNN, _CELL | {"nonlinearity": "nonlinearity"}),
+    CellPair(nn.GRUCell, GRU, _CELL),
+    CellPair(nn.LSTMCell, LSTM, _CELL),
 )

@@ -9,7 +9,15 @@ from torch import nn
 
 from handgrad.layers import LastStep, Layer, MultiHeadAttention, Residual, Sequential
 from handgrad.layers.recurrent import Recurrent
-from handgrad.torch.conversion import activation, attention, parts, plain, recurrent, transformer
+from handgrad.torch.conversion import (
+    activation,
+    attention,
+    losses,
+    parts,
+    plain,
+    recurrent,
+    transformer,
+)
 from handgrad.torch.conversion.pair import ModulePath, Pair, computes_as, prefixed
 
 #: Modules that return more than y, which no container of PyTorch passes on.
@@ -131,7 +139,8 @@ def _pair_of_module(module: Any, path: ModulePath) -> Pair:
             if not computes_as(module, base):
                 raise path.refusal(module, "has a forward of its own", f"nn.{base.__name__}")
             return _BY_MODULE[base]
-    names = sorted({pair.module.__name__ for pair in _PAIRS if hasattr(nn, pair.module.__name__)})
+    found = {pair.module.__name__ for pair in _PAIRS if hasattr(nn, pair.module.__name__)}
+    names = sorted({*found, *losses.NAMES} if not path.path else found)
     raise path.refusal(module, "has no counterpart", f"torch.nn's {', '.join(names)}")
 
 
