@@ -96,6 +96,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: native("copy_features", zeros(2, 3, 8)[..., ::2], zeros(2, 3, 4)),
         "the last axis of x does not lie in one piece; allowed: neighbours side by side",
     ),
+    "mask of dropout in pieces": (
+        lambda: native(
+            *("attention_forward", *[zeros(1, 1, 8, 2)] * 3, None, None, None),
+            *(np.ones((1, 1, 8, 8), bool)[..., ::-1], 1.0, 1.0, False, 0),
+            *(zeros(1, 1, 8, 2), zeros(1, 1, 8)),
+        ),
+        "the last axis of keep does not lie in one piece",
+    ),
     "blank": (
         lambda: native(
             *("ctc_loss_forward", zeros(1, 2, 3), zeros(1, 0, dtype=np.int64), None, None),
@@ -131,6 +139,8 @@ def test_many_rows_of_nothing_end_at_once() -> None:
     native(
         "cross_entropy_forward_probabilities", half, half, None, kept, loss, one, True, *sizes, 0
     )
+    last = (kept, loss, one, True, 7, 2**62, 0, 0.1)
+    native("cross_entropy_forward_indices", half, zeros(0, dtype=np.int64), None, *last, -100)
 
 
 def test_a_pooling_of_more_positions_than_a_long_adds_is_refused() -> None:
