@@ -60,10 +60,14 @@ class Proof:
     def trials(self) -> Iterator[Trial]:
         """The arguments of the trace, others at other sizes, and others at other settings."""
         rng = np.random.default_rng(3)
-        first, second = self.sampler.lengths(), self.sampler.lengths(second=True)
+        first = self.sampler.lengths()
         yield Trial(self.sampler.draw(rng, first, examples=True), _said(first), True)
-        if first:
-            yield Trial(self.sampler.draw(rng, second), _said(second))
+        for second in self.sampler.others() if first else ():
+            trial = Trial(self.sampler.draw(rng, second), _said(second))
+            own = self._own(trial.values)
+            if own is not None and all(x.size for x in own) and not self._forward(trial)[2]:
+                yield trial
+                break
         for setting in self.sampler.arguments.settings:
             if not setting.is_free or (setting.letter and setting.letter != setting.name):
                 continue
