@@ -74,6 +74,18 @@ def misses_a_name(x):
     return x * nowhere
 
 
+def wraps_a_diagonal(x):
+    y = x * 1
+    np.fill_diagonal(y, 0.0, wrap=True)
+    return y
+
+
+def puts_several(x):
+    y = x * 1
+    np.putmask(y, x > 0.5, x[0])
+    return y
+
+
 def in_turn(x):
     rows, others = (v for v in x), (v for v in x)
     out = 0
@@ -95,6 +107,8 @@ TABLE = np.ones(6)
         (stores_floats_in_integers, "kind f are stored in an array of i"),
         (raises, "ValueError: one row only"),
         (misses_a_name, "nowhere"),
+        (wraps_a_diagonal, "write x\\[i, j\\] = value"),
+        (puts_several, "write x\\[mask\\] = values"),
         (in_turn, "two loops go on in turn"),
     ],
 )

@@ -181,7 +181,10 @@ class Proof:
             for value, said in ((0.0, "0"), (0.75, "the same everywhere")):
                 values = self.sampler.draw(rng, lengths, examples=True)
                 x = np.full(np.shape(at(values, path)), value)
-                yield Trial(replaced(values, path, x), f"{'_'.join(map(str, path))} is {said}")
+                trial = Trial(replaced(values, path, x), f"{'_'.join(map(str, path))} is {said}")
+                # Where results have other shapes than elsewhere nothing is smooth.
+                if self._shapes(trial.values) == self._shapes(values):
+                    yield trial
 
     def _meets(self, trial: Trial) -> None:
         """Where differences to both sides agree the point is smooth, and the gradient has to."""
@@ -254,6 +257,9 @@ class Proof:
             return self.pair.traced.results(copied(dict(values)))
         except Exception:  # arguments that it does not take
             return None
+
+    def _shapes(self, values: Mapping[str, Any]) -> list[tuple[int, ...]]:
+        return [np.shape(each) for each in self._own(values) or ()]
 
     def _forward(self, trial: Trial) -> tuple[Any, Any, bool]:
         """The emitted forward's results, and whether it refuses these arguments in a sentence."""

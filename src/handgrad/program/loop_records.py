@@ -40,7 +40,7 @@ def _pile_shape(*nodes: Node) -> tuple[tuple[Size, ...], str]:
     total = Size.of(0)
     for start, end, length in runs(list(nodes)):
         total = total + (end - start if length is None else length)
-    kind = max((n.kind for n in nodes), key="bif".index)
+    kind = max((n.kind for n in nodes), key="bifc".index)
     return (total, *nodes[0].shape), kind
 
 

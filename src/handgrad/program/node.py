@@ -235,9 +235,11 @@ def as_node(x: Operand) -> Node:
         if x.constant is None:
             return Node("size", (), {"size": x}, (), "i", world().length(x))
         x = x.constant
-    if isinstance(x, bool | int | float | np.generic) and np.ndim(x) == 0:
+    if isinstance(x, bool | int | float | complex | np.generic) and np.ndim(x) == 0:
         return Node("const", (), {"value": x}, (), _kind(np.asarray(x)), x)
     x = np.asarray(x)
+    if x.dtype.kind in "OSU":
+        world().refuse(f"arrays of type {x.dtype} are not known")
     return Node("table", (), {"value": x}, tuple(map(Size.of, x.shape)), _kind(x), x)
 
 
@@ -268,6 +270,9 @@ def build(op: str, *operands: Operand, **attrs: Any) -> Node:
         key = (op, tuple(map(identity, args)), told)
         if key in w.known:
             return w.known[key]
+    if w.events is not None:
+        for a in args:
+            settle(a)
     shape, kind = primitive.shape(*args, **attrs)
     numbers = {k: concrete(v, w.lengths) for k, v in attrs.items()}
     with np.errstate(all="ignore"):
@@ -281,6 +286,20 @@ def build(op: str, *operands: Operand, **attrs: Any) -> Node:
     else:
         w.known[key] = node
     return node
+
+
+def settle(node: Node) -> None:
+    """Gives a node of a finished round a shape without that round's counters."""
+    w = world()
+    now = tuple(w.open)
+    if now[: len(node.rounds)] == node.rounds or not any(s.letters for s in node.shape):
+        return
+    letters: dict[str, Size | int] = {}
+    for depth, (loop, i) in enumerate(node.rounds):
+        if now[depth : depth + 1] != ((loop, i),):
+            count, total = w.counts[loop]
+            letters[f"t{depth}"] = count - 1 if i == total - 1 else i
+    node.shape = tuple(s.at(letters) for s in node.shape)
 
 
 def _of_loop(loop: Loop) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -330,6 +331,8 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
     if isinstance(function, np.ufunc) and len(args) > function.nin:
         args, out = args[: function.nin], args[function.nin :]
     target = out[0] if isinstance(out, tuple) else out
+    if function in CHANGING:
+        target = args[0] if args else kwargs[next(iter(inspect.signature(known).parameters))]
     mask = kwargs.pop("where", True) if isinstance(function, np.ufunc) else True
     kwargs.pop("casting", None)
     for structural in _STRUCTURE & kwargs.keys():

@@ -54,6 +54,16 @@ def masks(x):
     return y
 
 
+@case(x=(N, D), i=(N, int))
+def puts(x, i):
+    y, z = x * 1, x[:, :3] + 0
+    np.put(y, [1, 3], x[2, :2] ** 2)
+    np.putmask(y, x > 0.9, 2.0)
+    np.place(y, mask=x < 0.2, vals=x[0, 0])
+    np.put_along_axis(z, i[:, None], x[:, 3:4] ** 2, 1)
+    return y, z
+
+
 @case(x=(N, D))
 def inplace_all(x):
     y = x + 0

@@ -92,10 +92,11 @@ def mask_size(node: Node) -> Size:
     """The letter of how many elements a mask selects; masks of one value share it."""
     w = world()
     key = (np.shape(node.value), np.asarray(node.value).tobytes())
-    letter = w.masks[key][0] if key in w.masks else f"count_{len(w.masks) + 1}"
-    w.masks[key] = letter, node
-    w.lengths[letter] = int(np.count_nonzero(node.value))
-    return Size.of(letter)
+    if key not in w.masks:
+        letter = f"count_{len(w.masks) + 1}" if w.masks else "count"
+        w.masks[key] = letter, node
+        w.lengths[letter] = int(np.count_nonzero(node.value))
+    return Size.of(w.masks[key][0])
 
 
 def indexed(x: Node, *arrays: Node, index: Index) -> Shaped:

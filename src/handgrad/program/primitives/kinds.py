@@ -21,7 +21,7 @@ from handgrad.program.primitives.record import (
 )
 from handgrad.program.primitives.table import known, plain, refuse
 
-I = as_node(np.complex128(1j))  # noqa: E741 (the imaginary unit)
+I = as_node(1j)  # noqa: E741 (the imaginary unit)
 _TYPES = {"f": "float", "i": "int", "b": "bool", "c": "complex"}
 _TORCH = {"f": "torch.float64", "i": "torch.int64", "b": "torch.bool", "c": "torch.complex128"}
 

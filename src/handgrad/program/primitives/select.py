@@ -116,6 +116,8 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Node:
 
 @changing(np.put)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> Node:
+    if mode != "raise":
+        refuse("np.put with mode= is not known", "indices within the array")
     x = as_node(a)
     flat = build("store", ravel(x), v, as_node(ind), index=(Slot(0),))
     return build("reshape", flat, shape=x.shape)
@@ -130,7 +132,15 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 
 @changing(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> Node:
+    """One value where a mask holds; of several, NumPy takes each in its turn."""
+    if as_node(values).ndim:
+        refuse("np.putmask and np.place of several values are not known", "x[mask] = values")
     return build("where", mask, values, a)
+
+
+@changing(np.place)
+def place(arr: Any, mask: Any, vals: Any) -> Node:
+    return putmask(arr, mask, vals)
 
 
 @known(np.choose)

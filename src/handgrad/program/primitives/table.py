@@ -16,8 +16,8 @@ Spelling = str | Callable[[Any, Node], str | tuple[str, int]]
 # NumPy's or SciPy's function, or (ufunc, "reduce"), (ufunc, "accumulate") → its signature.
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 CREATION: set[Any] = set()  # traced without a traced operand, so that sizes keep their letters
-# What emitted code may call: name → library → source, in which `np` is the library's module.
 CHANGING: set[Any] = set()  # in place: the result takes the first operand's place
+# What emitted code may call: name → library → source, in which `np` is the library's module.
 HELPERS: dict[str, dict[str, str]] = {}
 
 

@@ -10,7 +10,7 @@ from handgrad.program.primitives.fixed import constant, count, smaller
 from handgrad.program.primitives.index import ALL, Slot, zeros_for
 from handgrad.program.primitives.rearrange import ravel, reshape, sizes
 from handgrad.program.primitives.record import Gradients, Sample, Shaped, record
-from handgrad.program.primitives.table import changing, known
+from handgrad.program.primitives.table import changing, known, refuse
 from handgrad.program.sizes import ONE, Size
 
 ZERO = Size.of(0)
@@ -159,6 +159,8 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Node:
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Node:
     """The array with a value on its diagonal; the trace puts it in the array's place."""
     a = as_node(a)
+    if wrap:
+        refuse("np.fill_diagonal with wrap= is not known", "x[i, j] = value")
     length = a.shape[0]
     for other in a.shape[1:]:
         length = smaller(length, other)
