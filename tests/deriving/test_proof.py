@@ -194,3 +194,31 @@ def test_a_number_made_single_is_rounded() -> None:
 def test_half_precision_is_refused_by_its_name() -> None:
     with pytest.raises(UnreadableError, match=r"float16 are not known.*np\.float32"):
         hg.derive(lambda x: np.exp(x.astype(np.float16)), x=N)
+
+
+def test_a_proof_of_many_arrays_takes_runs_in_proportion() -> None:
+    def runs(count):
+        calls = []
+
+        def layers(x, weights):
+            calls.append(1)
+            for weight in weights:
+                x = np.maximum(x * weight, 0)
+            return x
+
+        hg.derive(layers, x=N, weights=[N] * count)
+        return len(calls)
+
+    assert runs(20) < 2.5 * runs(10)
+
+
+def test_where_pieces_of_many_arrays_meet_a_wrong_gradient_is_found() -> None:
+    """The halves of each softplus meet where its array is zero, beside arrays moved at once."""
+
+    def summed(*xs):
+        return sum(softplus(x) * (k + 1) for k, x in enumerate(xs))
+
+    derived = hg.derive(summed, *[N] * 9)
+    _, cache = derived.forward(*[np.zeros(2)] * 9)
+    for k, dx in enumerate(derived.backward(np.ones(2), cache)):
+        np.testing.assert_allclose(dx, (k + 1) / 2)
