@@ -251,3 +251,15 @@ def test_a_long_polynomial_takes_work_in_proportion(monkeypatch) -> None:
         return len(found)
 
     assert reaches(12) < 5 * reaches(6)
+
+
+def test_arrays_made_single_are_simplified_as_well(monkeypatch) -> None:
+    def attention(s):
+        s = s.astype(np.float32)
+        e = np.exp(s - s.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True)
+
+    found = seen(monkeypatch, attention, s=("T", "S"))
+    before, after = counts(found)
+    assert after < before
+    assert "max" not in found.derived.backward_source

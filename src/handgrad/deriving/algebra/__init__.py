@@ -9,7 +9,7 @@ from handgrad.deriving.algebra.facts import assumptions
 from handgrad.deriving.algebra.loops import flowing
 from handgrad.deriving.algebra.simplify import Algebra
 from handgrad.deriving.algebra.steps import Step
-from handgrad.deriving.algebra.values import twin
+from handgrad.deriving.algebra.values import SAME, SINGLE, twin
 from handgrad.program.node import Node, Program, World
 
 
@@ -28,7 +28,9 @@ def simplified(
     own = {id(n) for n in (*forward.body, *program.inputs)}
     there = {id(n) for n in (*program.inputs, *program.outputs)}
     other = twin(world, inputs, gradients, stated)
-    algebra = Algebra(Costs(world.lengths), own, there, flowing(body, cotangents), other)
+    same = SINGLE if any(node.op == "single" for node in body) else SAME
+    flows = flowing(body, cotangents)
+    algebra = Algebra(Costs(world.lengths), own, there, flows, other, same)
     facts = [each.fact(algebra.reader, program.inputs) for each in stated]
     return algebra.simplified(body, gradients, facts)
 

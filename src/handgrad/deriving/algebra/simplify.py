@@ -47,6 +47,8 @@ class Algebra:
     #: Nodes that cotangents flow into; what else is not of the forward is found from it alone.
     flows: set[int]
     twin: Twin | None = None
+    #: By how much two evaluations of one array may differ.
+    same: float = SAME
     table: Table = field(default_factory=Table)
     steps: list[Step] = field(default_factory=list)
     #: Nodes of the forward that are found again rather than kept.
@@ -67,7 +69,7 @@ class Algebra:
 
     def inner(self, own: set[int], flows: set[int], twin: Twin | None) -> Algebra:
         """The algebra of a loop's body, whose inputs are what is there."""
-        return Algebra(Costs(self.costs.lengths), own, own, flows, twin)
+        return Algebra(Costs(self.costs.lengths), own, own, flows, twin, self.same)
 
     def simplified(
         self, body: Sequence[Node], roots: Sequence[Node], facts: Iterable[Fact] = ()
@@ -142,7 +144,7 @@ class Algebra:
             differences = [difference(*(side.value for side in sides))]
             if self.twin is not None:
                 differences.append(self.twin.difference(*sides))
-            if max(differences) <= SAME:
+            if max(differences) <= self.same:
                 looked.append(dataclasses.replace(step, differences=tuple(differences)))
         self.steps = looked
 
@@ -202,9 +204,9 @@ class Algebra:
     def is_same(self, old: Node, new: Node) -> bool:
         """Return whether two nodes have one value, on the example and at other sizes."""
         floor = max((largest(each.value) for each in made_of(old)), default=0.0)
-        if difference(old.value, new.value, floor) > SAME:
+        if difference(old.value, new.value, floor) > self.same:
             return False
-        return self.twin is None or self.twin.difference(old, new) <= SAME
+        return self.twin is None or self.twin.difference(old, new) <= self.same
 
     def opaque(self, node: Node) -> Node:
         """A primitive that the algebra does not read, on new operands."""

@@ -16,6 +16,8 @@ from handgrad.program.run import run_loop
 
 #: Two float64 evaluations of one array differ by no more than this share of its largest value.
 SAME: Final = 1e-8
+#: Those of a program that makes arrays single, by no more than this.
+SINGLE: Final = 1e-5
 #: Ways to other sizes: more by so much, or by a factor; lengths that were equal stay so.
 _OTHERS: Final = ((1, 1), (0, 2), (0, 1))
 
