@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import signal
+from typing import Final
+
+#: Letters of one word of an error's text, and of all, at most.
+_WORD: Final = 400
+_TEXT: Final = 2000
 
 
 class HandgradError(Exception):
     """Base of every error raised on purpose; the command line prints it and exits with code 2.
 
-    Its text is one line: control characters that it has from a file or from its name are escaped.
+    Its text is one line of no great length: control characters that it has from a file or from its
+    name are escaped, and of names longer than some lines the middle is left out.
     """
 
     def __str__(self) -> str:
-        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in super().__str__())
+        text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in super().__str__())
+        words = text.split(" ") if len(text) > _WORD else [text]
+        return _cut(" ".join(_cut(word, _WORD) for word in words), _TEXT)
+
+
+def _cut(text: str, most: int) -> str:
+    """The text without its middle where it has more letters."""
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[1 - most // 2 :]}"
 
 
 class HandgradWarning(UserWarning):

@@ -87,6 +87,19 @@ def standard_output() -> BinaryIO:
     return unescaped_output().buffer
 
 
+def print_csv(text: str) -> None:
+    """Print a table for programs: a file or a pipe gets it as it is, in UTF-8.
+
+    On a terminal what would act on that is shown.
+    """
+    if sys.stdout.isatty():
+        sys.stdout.write(text)
+        return
+    sys.stdout.flush()
+    standard_output().write(text.encode("utf-8", "surrogateescape"))
+    standard_output().flush()
+
+
 def say(sentence: str) -> None:
     """Print a sentence on standard error."""
     print(f"handgrad: {sentence}", file=sys.stderr, flush=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
-from io import BytesIO, TextIOWrapper
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,15 @@ SHOWN = r"\x1b]0;owned\x07\r\u202e\x1b[31mx"
 ACTS = (b"\x1b", b"\x07", b"\r", "\u202e".encode(), b"\x9b")
 
 
+class Stream(TextIOWrapper):
+    """A stream that may say that it is a terminal."""
+
+    is_terminal = False
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+
 @pytest.fixture
 def said(monkeypatch):
     """Runs the command line by its outermost function; both its streams, as bytes."""
@@ -26,7 +36,7 @@ def said(monkeypatch):
         streams = {}
         for name in ("stdout", "stderr"):
             streams[name] = BytesIO()
-            stream = TextIOWrapper(streams[name], encoding="utf-8", newline="\n")
+            stream = Stream(streams[name], encoding="utf-8", newline="\n")
             monkeypatch.setattr(sys, name, stream)
         monkeypatch.setattr(sys, "argv", ["handgrad", *map(str, arguments)])
         with pytest.raises(SystemExit):
@@ -54,11 +64,22 @@ def test_classes_are_shown(said, hostile_run):
     lines, _ = said("predict", hostile_run / "r", hostile_run / "e.csv")
     assert lines.count("\n") == 30
     assert lines.count(SHOWN + r"\n") == 30
-    table, _ = said("predict", hostile_run / "r", hostile_run / "e.csv", "--csv")
-    assert SHOWN in table
     found, _ = said("predict", hostile_run / "r", hostile_run / "e.csv", "--json")
     names = {each["class"] for record in json.loads(found) for each in record["classes"]}
     assert names <= {f"{HOSTILE}\n0", f"{HOSTILE}\n1"}
+
+
+def test_a_table_has_them_as_they_are_in_a_file_and_shown_on_a_terminal(
+    said, hostile_run, handgrad, monkeypatch
+):
+    arguments = ("predict", hostile_run / "r", hostile_run / "e.csv", "--csv")
+    written = handgrad(*arguments).stdout_bytes
+    rows = list(csv.reader(StringIO(written.decode(), newline="")))[1:]
+    assert {cell for row in rows for cell in row[1::2]} <= {f"{HOSTILE}\n0", f"{HOSTILE}\n1"}
+    assert len(rows) == 30
+    monkeypatch.setattr(Stream, "is_terminal", True)
+    shown, _ = said(*arguments)
+    assert SHOWN in shown
 
 
 def test_a_page_shows_them(hostile_run):

@@ -75,17 +75,27 @@ def test_softmax_by_its_log_sum_exp_is_a_softmax(monkeypatch) -> None:
     assert "exp" not in found.derived.backward_source
 
 
-def test_softplus_by_its_halves_has_the_slope_of_a_logistic_function(monkeypatch) -> None:
-    def loss(x, z):
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+def test_softplus_by_its_halves_has_the_slope_of_a_logistic_function(monkeypatch, weight) -> None:
+    """Halves side by side are one function when the forward is read, others in the algebra."""
+
+    def beside(x, z):
         return np.maximum(x, 0) - x * z + np.log1p(np.exp(-np.abs(x)))
 
-    found = seen(monkeypatch, loss, x=("N",), z=("N",), wrt=["x"])
+    def weighted(x, z):
+        return weight * np.maximum(x, 0) - x * z + weight * np.log1p(np.exp(-np.abs(x)))
+
+    found = seen(monkeypatch, beside if weight == 1 else weighted, x=("N",), z=("N",), wrt=["x"])
     x, z = np.array([0.0, -800.0, 800.0, 1.5]), np.array([0.25, 0.5, 0.5, 0.0])
     (dx,) = gradients(found.derived, np.array([2.0, 1.0, -1.0, 3.0]), x=x, z=z)
-    want = np.array([0.5, 0.0, 1.0, 1 / (1 + np.exp(-1.5))]) - z
+    want = weight * np.array([0.5, 0.0, 1.0, 1 / (1 + np.exp(-1.5))]) - z
     np.testing.assert_allclose(dx, want * np.array([2.0, 1.0, -1.0, 3.0]), rtol=1e-12)
-    assert found.steps[-1].rule == "function"
-    assert "softplus" in found.steps[-1].why
+    assert "where" not in found.derived.backward_source.partition("def backward")[2]
+    if weight == 1:
+        assert any(node.op == "softplus" for node in found.program.body)
+    else:
+        assert found.steps[-1].rule == "function"
+        assert "softplus" in found.steps[-1].why
 
 
 def test_a_gate_written_by_its_exponential_is_stable(monkeypatch) -> None:

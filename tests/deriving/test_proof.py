@@ -115,3 +115,27 @@ def test_simplified_gradient_that_is_wrong_is_left_for_the_plain_one(monkeypatch
     derived = hg.derive(_square, x=N)
     assert derived.steps == ()
     assert hg.check((derived.forward, derived.backward), np.array([1.0, -2.0])).ok
+
+
+@pytest.mark.parametrize("shorter", ["x", "w"])
+def test_lengths_are_those_that_the_forward_takes(shorter) -> None:
+    """Of a kernel that slides over an array, or the other way round; at both sets of sizes."""
+
+    def correlated(x, w):
+        a, b = (x, w) if shorter == "w" else (w, x)
+        n = a.shape[0] - b.shape[0] + 1
+        y = np.zeros(n)
+        for t in range(n):
+            y[t] = a[t : t + b.shape[0]] @ b
+        return y
+
+    derivation = hg.derive(correlated, x=("L",), w=("K",))
+    first, second, *_ = derivation.proof.trials()
+    sizes = [{n: v.size for n, v in t.values.items()} for t in (first, second)]
+    assert all(s[shorter] < max(s.values()) for s in sizes)
+    assert sizes[0]["x"] != sizes[1]["x"]
+    assert sizes[0]["w"] != sizes[1]["w"]
+    longer = "L" if shorter == "w" else "K"
+    assert f"-{longer} > 0" not in derivation.forward_source
+    with pytest.raises(ValueError, match="allowed: "):
+        derivation.forward(*(np.ones(3 if n == shorter else 2) for n in ("x", "w")))

@@ -96,6 +96,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: native("copy_features", zeros(2, 3, 8)[..., ::2], zeros(2, 3, 4)),
         "the last axis of x does not lie in one piece; allowed: neighbours side by side",
     ),
+    "mask of dropout in pieces": (
+        lambda: native(
+            *("attention_forward", *[zeros(1, 1, 8, 2)] * 3, None, None, None),
+            *(np.ones((1, 1, 8, 8), bool)[..., ::-1], 1.0, 1.0, False, 0),
+            *(zeros(1, 1, 8, 2), zeros(1, 1, 8)),
+        ),
+        "the last axis of keep does not lie in one piece",
+    ),
     "blank": (
         lambda: native(
             *("ctc_loss_forward", zeros(1, 2, 3), zeros(1, 0, dtype=np.int64), None, None),
@@ -126,6 +134,19 @@ def test_many_rows_of_nothing_end_at_once() -> None:
     native("batch_norm_backward", *[nothing] * 2, *[gamma] * 2, statistics, *[None] * 3, True, 0, 0)
     half = zeros(2**50, 0)
     native("swiglu_forward", half, half)
+    kept, one, loss = zeros(4, 0), zeros(dtype=np.float64), zeros()
+    sizes = (0, 1, 2**63 - 1)
+    native(
+        "cross_entropy_forward_probabilities", half, half, None, kept, loss, one, True, *sizes, 0
+    )
+    last = (kept, loss, one, True, 7, 2**62, 0, 0.1)
+    native("cross_entropy_forward_indices", half, zeros(0, dtype=np.int64), None, *last, -100)
+
+
+def test_a_pooling_of_more_positions_than_a_long_adds_is_refused() -> None:
+    count, sizes = zeros(1, 1), (0, 2**63 - 1, 1, *[1] * 4, *[0] * 2, *[1] * 4)
+    with pytest.raises(ValueError, match=f"an axis is {2**63 - 1}; allowed: 0 to {2**60}"):
+        native("avg_pool2d_forward", zeros(0), count, zeros(0), sizes)
 
 
 def test_services_take_no_other_objects() -> None:

@@ -217,8 +217,8 @@ def by_cholesky(a, b):
     return scipy.linalg.cho_solve(factor, b)
 
 
-def unique_rounded(x):
-    values, inverse = np.unique(x, return_inverse=True)
+def unique_numbers(x, i):
+    values, inverse = np.unique(i, return_inverse=True)
     return values[inverse] * x
 
 
@@ -303,7 +303,7 @@ MORE = [
     case("compress", lambda x: np.compress([True, False, True], x, axis=0) ** 2, x=("N", "D")),
     case("extract", lambda x: np.extract(x > 0, x) ** 2, x=("N", "D")),
     case("where-1", lambda x: x[np.where(x > 0)] ** 2, x=("N", "D")),
-    case("unique", unique_rounded, x=("N",)),
+    case("unique", unique_numbers, x=("N",), i=("N", int)),
     case("add.at", counted, x=("N", "D"), i=("N", int)),
     case("triu", lambda x: np.triu(x, 1) ** 2, x=("N", "D")),
     case("diag", lambda x: np.diag(x, -1) ** 2, x=("N",)),
@@ -336,6 +336,11 @@ def test_pad(mode: str) -> None:
     holds(lambda x: np.pad(x, ((1, 2), (0, 1)), mode=mode) ** 2, x=("N", "D"))  # type: ignore[call-overload]
 
 
+def unique_floats(x):
+    values, inverse = np.unique(x, return_inverse=True)
+    return values[inverse] * x
+
+
 REFUSED = [
     case("strides", lambda x: np.lib.stride_tricks.as_strided(x, (2, 2), (8, 8)), x=("N",)),
     case("pad", lambda x: np.pad(x, 1, mode="linear_ramp"), x=("N",)),
@@ -343,6 +348,11 @@ REFUSED = [
     case("svd", lambda x: np.linalg.svd(x)[0], x=("N", "D")),
     case("logm", lambda x: scipy.linalg.logm(x), x=("N", "N")),
 ]
+
+
+def test_unique_of_floats_has_no_gradient_where_two_are_equal() -> None:
+    with pytest.raises(UnreadableError, match="where x is the same everywhere"):
+        derive(unique_floats, x=("N",))
 
 
 @pytest.mark.parametrize(("forward", "shapes"), REFUSED)

@@ -77,6 +77,9 @@ def test_names_are_given_out_once():
         ((Size.of("N") + 1) // Size.of(2), "(N + 1) // 2"),
         (Size.of("N") // Size.of(2) * Size.of("D"), "D * (N // 2)"),
         (Size.of(0), "0"),
+        (-(-Size.of("N") // 2), "-((-N) // 2)"),
+        (-(-Size.of("N") // 2) * 3, "-3 * ((-N) // 2)"),
+        (Size.of("N") // 2 * 2, "2 * (N // 2)"),
     ],
 )
 def test_sizes_are_expressions_of_letters(size, text):

@@ -68,3 +68,21 @@ def test_missing_length_is_an_error(world):
     x = leaf(N)
     with pytest.raises(KeyError):
         run(Program([x], [x * N]), [np.ones(3)], {})
+
+
+def test_loops_are_one_where_their_bodies_are(world):
+    """Their text is the same: what they do in a round tells them apart, and the way they run."""
+    h = leaf(D, name="h")
+
+    def body(operation):
+        inside = leaf(D, name="h")
+        return Program([inside], [build(operation, inside)])
+
+    sine, cosine = body("sin"), body("cos")
+    first, again, other, back = (
+        build("loop", h, loop=Loop(program, "t", N, 0, 1, reverse))
+        for program, reverse in ((sine, False), (sine, False), (cosine, False), (sine, True))
+    )
+    assert again is first
+    assert other is not first
+    assert back is not first

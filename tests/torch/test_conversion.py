@@ -46,6 +46,8 @@ MODULES: dict[str, tuple[Any, tuple[int, ...]]] = {
     "InstanceNorm1d without weights": (nn.InstanceNorm1d(3), (2, 3, 5)),
     "InstanceNorm2d": (nn.InstanceNorm2d(3, affine=True, **F64), (2, 3, 5, 2)),
     "InstanceNorm2d without weights": (nn.InstanceNorm2d(3), (2, 3, 5, 2)),
+    "InstanceNorm3d": (nn.InstanceNorm3d(3, affine=True, **F64), (2, 3, 5, 2, 3)),
+    "InstanceNorm3d without weights": (nn.InstanceNorm3d(3), (2, 3, 5, 2, 3)),
     "RMSNorm": (nn.RMSNorm(5, **F64), (2, 3, 5)),
     "RMSNorm with eps": (nn.RMSNorm(5, 0.1, **F64), (2, 3, 5)),
     "Embedding": (nn.Embedding(9, 5, padding_idx=2, **F64), (3, 7)),
@@ -59,6 +61,7 @@ MODULES: dict[str, tuple[Any, tuple[int, ...]]] = {
     "Tanh": (nn.Tanh(), (3, 7)),
     "Sigmoid": (nn.Sigmoid(), (3, 7)),
     "Softmax": (nn.Softmax(dim=1), (2, 3, 5)),
+    "Softmax2d": (nn.Softmax2d(), (2, 3, 5, 2)),
     "MaxPool1d": (nn.MaxPool1d(3, 2, 1, 1), (2, 3, 9)),
     "MaxPool2d": (nn.MaxPool2d((3, 2), (2, 1), (1, 0), (1, 2)), (2, 3, 9, 7)),
     "AvgPool1d": (nn.AvgPool1d(3, 2, 1, count_include_pad=False), (2, 3, 9)),
@@ -319,3 +322,53 @@ def test_a_causal_decoder_takes_masks_beside_its_own(floats: bool) -> None:
     )
     expected, _ = decoder.forward(x, memory, mask=mask, memory_lengths=lengths)
     assert_close(found.detach().numpy(), expected, "torch float64", "y")
+
+
+#: Losses, and the targets of 4 examples; scores are (4, 5).
+LOSSES: dict[str, tuple[Any, Any]] = {
+    "MSELoss": (nn.MSELoss(reduction="sum"), torch.linspace(-1, 1, 20, **F64).reshape(4, 5)),
+    "BCEWithLogitsLoss": (
+        nn.BCEWithLogitsLoss(pos_weight=torch.linspace(1, 2, 5, **F64), reduction="none"),
+        torch.linspace(0, 1, 20, **F64).reshape(4, 5),
+    ),
+    "CrossEntropyLoss": (
+        nn.CrossEntropyLoss(torch.linspace(1, 2, 5, **F64), ignore_index=3, label_smoothing=0.1),
+        torch.tensor([0, 3, 1, 4]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_becomes_a_loss(name: str) -> None:
+    module, target = LOSSES[name]
+    scores = torch.tensor(sample(4, 5), requires_grad=True)
+    value = module(scores, target)
+    dvalue = np.random.default_rng(4).standard_normal(tuple(value.shape))
+    value.backward(torch.tensor(dvalue))
+    loss = hg.from_torch(module)
+    assert isinstance(loss, hg.losses.Loss)
+    found, cache = loss.forward(scores.detach().numpy(), target.numpy())
+    assert_close(found, value.detach().numpy(), "torch float64", "value")
+    assert_close(loss.backward(cache, dvalue), scores.grad.numpy(), "torch float64", "dscores")
+
+
+def test_a_loss_with_a_forward_of_its_own_is_refused() -> None:
+    class Own(nn.MSELoss):  # type: ignore[misc]
+        def forward(self, input: Any, target: Any) -> Any:
+            return (input - target).abs().mean()
+
+    with pytest.raises(hg.errors.ArgumentError, match=r"has a forward of its own; allowed: nn"):
+        hg.from_torch(Own())
+
+
+def test_a_cell_becomes_the_layer_of_all_its_steps() -> None:
+    for module, states in ((nn.GRUCell(3, 4, **F64), 1), (nn.LSTMCell(3, 4, bias=False, **F64), 2)):
+        x = sample(2, 5, 3)
+        state = None
+        for step in range(5):
+            state = module(torch.tensor(x[:, step]), state)
+        layer = hg.from_torch(module)
+        (_, found), _ = layer.forward(x)
+        ours, theirs = (found, state) if states == 2 else ((found,), (state,))
+        for own, expected in zip(ours, theirs, strict=True):
+            assert_close(own[0], expected.detach().numpy(), "torch float64", "state")

@@ -43,6 +43,10 @@ class Poison(Callback):
         if trainer.step == self.step:
             trainer.parameters[self.name].flat[0] = np.nan
 
+    def settings(self) -> dict[str, Any]:
+        """None has to be the same, though it acts: it stands for a fault that comes once."""
+        return {}
+
 
 def test_a_learning_rate_that_is_too_large_names_the_layer_and_the_step() -> None:
     x, _ = small_data()

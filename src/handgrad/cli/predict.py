@@ -17,6 +17,7 @@ import typer
 
 from handgrad.errors import ArgumentError, DataError, RunError
 from handgrad.escaping import one_line
+from handgrad.streams import print_csv
 from handgrad.writing import reason, write_file
 
 if TYPE_CHECKING:
@@ -104,11 +105,13 @@ def command(
     if as_json:
         typer.echo(json.dumps([answer.record() for answer in answers], indent=1))
     elif as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
+        table = io.StringIO()
+        writer = csv.writer(table, lineterminator="\n")
         shown = [("class", "probability")] * min(top, len(trained.classes or ()) or top)
         heads = ("value",) if trained.task == "regression" else sum(shown, ())
         writer.writerow(["example", *heads])
         writer.writerows(answer.row() for answer in answers)
+        print_csv(table.getvalue())
     else:
         for answer in answers:
             typer.echo(answer.line())

@@ -131,7 +131,7 @@ class Deriving:
         """Numbers that the forward is defined for. Raises ArgumentError where it always fails."""
         sampler = Sampler(arguments, self.facts)
         failed: Exception | None = None
-        runs: tuple[Any, bool] | None = None
+        runs: tuple[Any, Any] | None = None
         for _ in sampler.choices():
             values = sampler.draw(np.random.default_rng(1), sampler.lengths(), examples=True)
             try:
@@ -142,15 +142,15 @@ class Deriving:
             floats = [
                 x for x in leaves(result) if getattr(getattr(x, "dtype", None), "kind", "") == "f"
             ]
-            if all(np.all(np.isfinite(x)) for x in floats):
+            if all(x.size and np.all(np.isfinite(x)) for x in floats):
                 return sampler
-            runs = runs or (dict(sampler.domains), sampler.even)
+            runs = runs or (dict(sampler.domains), sampler.order)
         if runs is None:
             raise ArgumentError(
                 f"derive: the forward fails on its example: {type(failed).__name__}: {failed}; "
                 "allowed: arrays or shapes that it takes"
             ) from failed
-        sampler.domains, sampler.even = runs
+        sampler.domains, sampler.order = runs
         return sampler
 
     def _traced(self, sampler: Sampler, ties: str = "first") -> Traced:
@@ -166,7 +166,7 @@ class Deriving:
         equal = [(left, right) for sign, left, right in size_rules(found.world) if sign == "=="]
         arguments = sampler.arguments.with_letters(solved(equal, made))
         arguments = arguments.with_letters(renamed(arguments))
-        again = Sampler(arguments, self.facts, sampler.domains, sampler.even)
+        again = Sampler(arguments, self.facts, sampler.domains, sampler.order)
         return again, self._traced(again)
 
     def _declared(self) -> set[str]:

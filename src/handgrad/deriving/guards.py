@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from handgrad.deriving.arguments import Arguments
@@ -79,12 +79,19 @@ def checks(e: Emitter, arguments: Arguments, world: World, names: dict[str, str]
                 place = f"{names[spec.name]}.shape[{k}]"
                 yield from _raising(f"{place} != {e.size(size)}", place, f"{e.size(size)}")
     for sign, left, right in size_rules(world):
+        if sign == "<=" and _always(right - left, arguments.letters):
+            continue
         if left.constant is not None:
             sign = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(sign, sign)
             left, right = right, left
         one, other = e.size(left), e.size(right)
         allowed = other if sign == "==" else f"{one} {sign} {other}"
         yield from _raising(f"{one} {_OPPOSITE[sign]} {other}", one, allowed)
+
+
+def _always(size: Size, lengths: Collection[str]) -> bool:
+    """Whether a size is at least 0 whatever the lengths are."""
+    return all(c > 0 and all(atom in lengths for atom in atoms) for atoms, c in size.terms)
 
 
 def conditions(e: Emitter, world: World) -> Iterator[str]:

@@ -60,10 +60,14 @@ class Proof:
     def trials(self) -> Iterator[Trial]:
         """The arguments of the trace, others at other sizes, and others at other settings."""
         rng = np.random.default_rng(3)
-        first, second = self.sampler.lengths(), self.sampler.lengths(second=True)
+        first = self.sampler.lengths()
         yield Trial(self.sampler.draw(rng, first, examples=True), _said(first), True)
-        if first:
-            yield Trial(self.sampler.draw(rng, second), _said(second))
+        for second in self.sampler.others() if first else ():
+            trial = Trial(self.sampler.draw(rng, second), _said(second))
+            own = self._own(trial.values)
+            if own is not None and all(x.size for x in own) and not self._forward(trial)[2]:
+                yield trial
+                break
         for setting in self.sampler.arguments.settings:
             if not setting.is_free or (setting.letter and setting.letter != setting.name):
                 continue
@@ -139,7 +143,10 @@ class Proof:
             for value, said in ((0.0, "0"), (0.75, "the same everywhere")):
                 values = self.sampler.draw(rng, lengths, examples=True)
                 x = np.full(np.shape(at(values, path)), value)
-                yield Trial(replaced(values, path, x), f"{'_'.join(map(str, path))} is {said}")
+                trial = Trial(replaced(values, path, x), f"{'_'.join(map(str, path))} is {said}")
+                # Where results have other shapes than elsewhere nothing is smooth.
+                if self._shapes(trial.values) == self._shapes(values):
+                    yield trial
 
     def _meets(self, trial: Trial) -> None:
         """Where differences to both sides agree the point is smooth, and the gradient has to."""
@@ -212,6 +219,9 @@ class Proof:
             return self.pair.traced.results(copied(dict(values)))
         except Exception:  # arguments that it does not take
             return None
+
+    def _shapes(self, values: Mapping[str, Any]) -> list[tuple[int, ...]]:
+        return [np.shape(each) for each in self._own(values) or ()]
 
     def _forward(self, trial: Trial) -> tuple[Any, Any, bool]:
         """The emitted forward's results, and whether it refuses these arguments in a sentence."""

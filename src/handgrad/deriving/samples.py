@@ -19,6 +19,10 @@ from handgrad.deriving.assumptions import Assumption
 _FIRST: Final = ((5, 6, 4, 7, 8, 3, 9, 10, 11, 12), (4, 8, 6, 12, 10, 16, 14, 18, 20, 22))
 _SECOND: Final = ((6, 7, 5, 4, 3, 8, 10, 9, 12, 11), (6, 4, 8, 10, 12, 14, 16, 20, 18, 24))
 
+#: Orders of lengths: as above, the first letters the longest (a kernel is shorter than what it
+#: slides over), or the last; each also with even lengths.
+ORDERS: Final = tuple(itertools.product(("mixed", "falling", "rising"), (False, True)))
+
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Any]
 
 
@@ -46,15 +50,19 @@ class Sampler:
     arguments: Arguments
     assumed: list[Assumption] = field(default_factory=list)
     domains: dict[Path, str] = field(default_factory=dict)
-    even: bool = False
+    order: tuple[str, bool] = ORDERS[0]
 
-    def lengths(self, second: bool = False) -> dict[str, int]:
-        """A length for each letter; the first ones are those of examples, where there are any."""
+    def lengths(self) -> dict[str, int]:
+        """A length for each letter: those of examples, where there are any."""
+        known = self._of_examples()
+        free = _lengths(*self.order, len(self.arguments.letters), second=False)
+        return {x: known.get(x) or next(free) for x in self.arguments.letters}
+
+    def others(self) -> Iterator[dict[str, int]]:
+        """Further lengths, of which a forward may not take each."""
         letters = self.arguments.letters
-        known = {} if second else self._of_examples()
-        several = (_SECOND if second else _FIRST)[self.even]
-        free = itertools.chain(several, itertools.count(25))
-        return {x: known.get(x) or next(free) for x in letters}
+        for order in dict.fromkeys((self.order, *ORDERS)):
+            yield dict(zip(letters, _lengths(*order, len(letters), second=True), strict=False))
 
     def _of_examples(self) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -122,9 +130,19 @@ class Sampler:
         domains += [{p: name} for p in floats for name in DOMAINS if name != "any"]
         pairs = itertools.permutations(floats, 2) if len(floats) <= 4 else ()
         domains += [{p: "positive", q: "definite"} for p, q in pairs]
-        for found, even in itertools.product(domains, (False, True)):
-            self.domains, self.even = found, even
+        orders = ORDERS if self.lengths().keys() - self._of_examples() else ORDERS[:2]
+        for self.domains, self.order in itertools.product(domains, orders):
             yield
+
+
+def _lengths(order: str, even: bool, count: int, *, second: bool) -> Iterator[int]:
+    """Lengths for so many letters."""
+    if order == "mixed":
+        several = (_SECOND if second else _FIRST)[even]
+        return itertools.chain(several, itertools.count(25))
+    rising = range(5 if second else 3, count + (7 if second else 5))
+    found = rising if order == "rising" else reversed(rising)
+    return iter([n * (1 + even) for n in found])
 
 
 def called(

@@ -16,7 +16,7 @@ from handgrad.documents.formulas.formula import (
     separated,
 )
 from handgrad.equations.parts import BIG, SUM, UNARY, Part
-from handgrad.equations.shaping import Marks, shape
+from handgrad.equations.shaping import Subscripts, shape
 from handgrad.equations.shaping import stacked as stacked_arrays
 from handgrad.equations.writes import Writes
 from handgrad.program import Node
@@ -72,21 +72,21 @@ def _index(scope: Scope, item: Node, *, numbers: bool) -> Formula | None:
     return None
 
 
-def total(writer: Writes, node: Node, marks: Marks) -> Part:
+def total(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """Python's own sum, over a loop or over a list that a loop made."""
     items = node.args[0]
     if not is_family(writer.scope, items):
         parts: list[Formula] = []
         for each in items:
             parts += [Sign("+")] if parts else []
-            parts.append(writer.write(each, BIG, marks))
+            parts.append(writer.write(each, BIG, subscripts))
         return Part(row(*parts), SUM)
     below, above = index_of(writer.scope, items), None
     ends = writer.scope.runs.ranges.get(items[0].rounds[-1].loop)
     if ends is not None and below is not None and not writer.has_symbol(items[0]):
         below = row(below, Sign("="), Number("0"))
         above = row(writer.write(ends[1], SUM), Sign("−"), Number("1"))
-    return Part(Big("sum", writer.write(items[0], BIG, marks), below, above), BIG)
+    return Part(Big("sum", writer.write(items[0], BIG, subscripts), below, above), BIG)
 
 
 def stacked(writer: Writes, items: Any) -> Part | None:

@@ -16,29 +16,29 @@ from handgrad.documents.formulas.formula import (
 from handgrad.equations.parts import ATOM, Part, subscripted
 from handgrad.equations.places import moved
 from handgrad.equations.scope import LoopPosition
-from handgrad.equations.shaping import Marks, marked, number, positions, shape
+from handgrad.equations.shaping import Subscripts, number, positions, shape, subscript_of
 from handgrad.equations.writes import Writes
 from handgrad.program import Node
 
 _WHOLE = slice(None)
 
 
-def indexed(writer: Writes, node: Node, marks: Marks) -> Part:
+def indexed(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """x_t, or x with the index as it stands in the code."""
     value, index = node.args
-    own = _marks_of_whole(writer, node, marks)
+    own = _subscripts_of_whole(writer, node, subscripts)
     if own is not None:
         return writer.part(value, own)
     every = list(positions(index))
     while every and every[0] is ...:
         every.pop(0)
     below = separated(tuple(position(writer, each) for each in every))
-    found, outer = subscripted(writer.part(value), below), marked(marks)
+    found, outer = subscripted(writer.part(value), below), subscript_of(subscripts)
     return found if outer is None else Part(Script(Fenced(found.formula), outer), ATOM)
 
 
-def _marks_of_whole(writer: Writes, node: Node, marks: Marks) -> Marks | None:
-    """The marks of the whole array where the index only says which step is meant."""
+def _subscripts_of_whole(writer: Writes, node: Node, subscripts: Subscripts) -> Subscripts | None:
+    """The subscripts of the whole array where the index only says which step is meant."""
     value, index = node.args
     given = positions(index)
     missing = len(shape(value)) - sum(each is not None for each in given)
@@ -46,18 +46,20 @@ def _marks_of_whole(writer: Writes, node: Node, marks: Marks) -> Marks | None:
     for each in given:
         every += [_WHOLE] * (missing + 1) if each is ... else [each]
     every += [_WHOLE] * (len(shape(value)) - sum(each is not None for each in every))
-    outside = [*(None for _ in range(len(shape(node)) - len(marks))), *marks]
+    outside = [*(None for _ in range(len(shape(node)) - len(subscripts))), *subscripts]
     found: list[Formula | None] = []
     for each in every:
         if each is None:
             if outside:
                 outside.pop(0)
         elif isinstance(each, slice) and number(each.step) in (None, 1):
-            mark = outside.pop(0) if outside else None
+            subscript = outside.pop(0) if outside else None
             start = 0 if each.start is None else each.start
-            if each != _WHOLE and (mark is None or type(start) is not int or start < 0):
+            if each != _WHOLE and (subscript is None or type(start) is not int or start < 0):
                 return None
-            found.append(mark if mark is None or each == _WHOLE else moved(mark, start))
+            found.append(
+                subscript if subscript is None or each == _WHOLE else moved(subscript, start)
+            )
         else:
             axis = len(found) - len(shape(value))
             place = place_of(writer, each)
@@ -129,22 +131,22 @@ def bound(writer: Writes, value: Any) -> Formula:
     return writer.write(value)
 
 
-def at_steps(writer: Writes, items: Any, axis: int, marks: Marks) -> Part | None:
-    """One step of arrays that were stacked in a loop, or None where there is no mark on it."""
-    place = marks[axis] if len(marks) >= -axis else None
+def at_steps(writer: Writes, items: Any, axis: int, subscripts: Subscripts) -> Part | None:
+    """One step of arrays that were stacked in a loop, or None where there is no subscript on it."""
+    place = subscripts[axis] if len(subscripts) >= -axis else None
     if place is None:
         return None
     found = generic(writer, items)
     if found is None:
         return None
-    at = len(marks) + axis
+    at = len(subscripts) + axis
     item, position_of_it = found
     steps, counted = writer.scope.round_of(item)  # type: ignore[misc]
     if items[-1] is not item and -1 < _counted(writer, items[-1]) < counted:
         return None
-    front, rest = None, (*marks[:at], *marks[at + 1 :])
+    front, rest = None, (*subscripts[:at], *subscripts[at + 1 :])
     if writer.has_symbol(item):
-        front, rest = marked(marks[:at]), marks[at + 1 :]
+        front, rest = subscript_of(subscripts[:at]), subscripts[at + 1 :]
     # The item stands at `position_of_it`, counted from 0, and is to be the one at `place`.
     there = LoopPosition(steps, counted, moved(place, counted - position_of_it), front)
     return writer.at(there).part(item, rest)

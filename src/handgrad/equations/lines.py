@@ -27,7 +27,7 @@ from handgrad.equations.naming import StatementNames
 from handgrad.equations.pairing import PairedRuns, Statement, twins
 from handgrad.equations.places import moved
 from handgrad.equations.scope import LoopPosition, Scope, StepLoop
-from handgrad.equations.shaping import Marks, shape, stacked
+from handgrad.equations.shaping import Subscripts, shape, stacked
 from handgrad.equations.steps import is_by_step
 from handgrad.equations.symbols import FAMILY, INITIAL, SEVERAL, SINGLE, NodeNamer
 from handgrad.equations.uses import needed
@@ -158,14 +158,14 @@ class EquationWriter:
         """name = what is computed"""
         (name,), (value,), (node,) = own.names, own.values, lettered.values
         scope = self.scope
-        marks = self._marks(lettered, node)
+        subscripts = self._subscripts(lettered, node)
         places = self._places(own, lettered)
         source = self._source(node)
-        rights = [self._right(Writer(scope, each), node, source, marks) for each in places]
+        rights = [self._right(Writer(scope, each), node, source, subscripts) for each in places]
         scope.use(node)
-        lefts = [Writer(scope, each).part(node, marks).formula for each in places]
+        lefts = [Writer(scope, each).part(node, subscripts).formula for each in places]
         axis = scope.step_axes.get(node)
-        if axis is None or not any(marks) or marks[axis] is None:
+        if axis is None or not any(subscripts) or subscripts[axis] is None:
             axis = None
         parts: Values = ((lefts[0], value.value),)
         if axis is not None:
@@ -194,13 +194,15 @@ class EquationWriter:
         found = indexing.generic(Writer(self.scope), arrays[0])
         return None if found is None or found[0] in self.scope.symbols else found[0]
 
-    def _right(self, writer: Writer, node: Node, source: Node | None, marks: Marks) -> Formula:
+    def _right(
+        self, writer: Writer, node: Node, source: Node | None, subscripts: Subscripts
+    ) -> Formula:
         if source is not None:
             found = self.scope.round_of(source)
             assert found is not None
             place = LoopPosition(*found, self.scope.counter(found[0]))
             return Writer(self.scope, place).definition(source)
-        return writer.definition(node, marks)
+        return writer.definition(node, subscripts)
 
     def steps(self, node: Node, value: Any, axis: int) -> Iterator[tuple[Formula, Any]]:
         """Every step of a sequence with its symbol."""
@@ -275,22 +277,22 @@ class EquationWriter:
         whole = first.args[0]
         is_blocks = whole.op == "blocks"
         places = self._places(own, lettered)
-        marks = self._marks(lettered, first) if is_blocks else ()
+        subscripts = self._subscripts(lettered, first) if is_blocks else ()
         lefts: list[Formula] = []
         rights: list[Formula] = []
         parts: Values = ()
         for place in places:
             writer = Writer(scope, place)
-            symbols = {name: writer.part(node, marks).formula for name, _, node in shown}
+            symbols = {name: writer.part(node, subscripts).formula for name, _, node in shown}
             parts = tuple((symbols[name], value.value) for name, value, _ in shown)
             every = tuple(symbols.get(name, Sign("·")) for name in own.names)
             if is_blocks:
                 lefts.append(Fenced(separated(every, "∣"), "["))
-                rights.append(writer.write(whole.args[0], marks=marks))
+                rights.append(writer.write(whole.args[0], subscripts=subscripts))
             else:
                 lefts.append(separated(every))
                 rights.append(writer.definition(whole))
-        axis = scope.step_axes.get(first) if any(marks) else None
+        axis = scope.step_axes.get(first) if any(subscripts) else None
         equation = DerivedEquation(
             shown[0][0],
             lefts[0],
@@ -304,7 +306,7 @@ class EquationWriter:
         )
         return self._in_step(equation, places, lefts, rights, parts)
 
-    def _marks(self, statement: Statement, node: Node) -> Marks:
+    def _subscripts(self, statement: Statement, node: Node) -> Subscripts:
         """The indices that both sides have: of the step, and of places that are compared."""
         scope = self.scope
         if scope.steps_of(statement) is not None:

@@ -42,22 +42,22 @@ from handgrad.equations.parts import (
     subscripted,
 )
 from handgrad.equations.places import moved, turned
-from handgrad.equations.shaping import Marks, axis_of, number, positions, shape
+from handgrad.equations.shaping import Subscripts, axis_of, number, positions, shape
 from handgrad.equations.shaping import argument as given
 from handgrad.equations.shaping import stacked as stacked_arrays
 from handgrad.equations.words import by_name, explain
 from handgrad.equations.writes import Writes
 from handgrad.program import Node
 
-Notation = Callable[[Writes, Node, Marks], Part]
+Notation = Callable[[Writes, Node, Subscripts], Part]
 
 
-def called(writer: Writes, node: Node, marks: Marks) -> Part:
+def called(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """The operation by its notation, or by its name."""
-    return NOTATIONS.get(node.op, named)(writer, node, marks)
+    return NOTATIONS.get(node.op, named)(writer, node, subscripts)
 
 
-def named(writer: Writes, node: Node, marks: Marks) -> Part:
+def named(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """The name of the function and those of its arguments that are arrays, or all of them."""
     word = by_name(writer, node)
     arrays = [each for each in node.args if shape(each)] or node.args
@@ -67,31 +67,31 @@ def named(writer: Writes, node: Node, marks: Marks) -> Part:
 
 def of_one(name: str) -> Notation:
     """A function of one array, element by element."""
-    return lambda writer, node, marks: Part(
-        applied(name, writer.write(node.args[0], CONDITION, marks)), UNARY
+    return lambda writer, node, subscripts: Part(
+        applied(name, writer.write(node.args[0], CONDITION, subscripts)), UNARY
     )
 
 
 def of_all(name: str) -> Notation:
     """max(a, b)"""
 
-    def written(writer: Writes, node: Node, marks: Marks) -> Part:
-        inside = separated(tuple(writer.write(each, SUM, marks) for each in node.args))
+    def written(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
+        inside = separated(tuple(writer.write(each, SUM, subscripts) for each in node.args))
         return Part(row(Operator(name), Fenced(inside)), UNARY)
 
     return written
 
 
 def fixed(formula: Formula) -> Notation:
-    return lambda writer, node, marks: Part(formula, ATOM)
+    return lambda writer, node, subscripts: Part(formula, ATOM)
 
 
 def lettered(symbol: Formula) -> Notation:
     """A function with a letter of its own, explained beside the symbols: σ(x)."""
 
-    def written(writer: Writes, node: Node, marks: Marks) -> Part:
+    def written(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
         explain(writer, node, symbol)
-        inside = writer.write(node.args[0], CONDITION, marks)
+        inside = writer.write(node.args[0], CONDITION, subscripts)
         return Part(row(symbol, Fenced(inside)), UNARY)
 
     return written
@@ -100,7 +100,7 @@ def lettered(symbol: Formula) -> Notation:
 def operator(name: str) -> Notation:
     """A function by a word of the literature, explained beside the symbols."""
 
-    def written(writer: Writes, node: Node, marks: Marks) -> Part:
+    def written(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
         word = Operator(name)
         explain(writer, node, word)
         return Part(row(word, Fenced(writer.write(node.args[0]))), UNARY)
@@ -108,56 +108,56 @@ def operator(name: str) -> Notation:
     return written
 
 
-def root(writer: Writes, node: Node, marks: Marks) -> Part:
-    return Part(Root(writer.write(node.args[0], CONDITION, marks)), UNARY)
+def root(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
+    return Part(Root(writer.write(node.args[0], CONDITION, subscripts)), UNARY)
 
 
-def absolute(writer: Writes, node: Node, marks: Marks) -> Part:
-    return Part(Fenced(writer.write(node.args[0], CONDITION, marks), "|"), ATOM)
+def absolute(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
+    return Part(Fenced(writer.write(node.args[0], CONDITION, subscripts), "|"), ATOM)
 
 
-def square(writer: Writes, node: Node, marks: Marks) -> Part:
-    return power(writer.part(node.args[0], marks), Number("2"))
+def square(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
+    return power(writer.part(node.args[0], subscripts), Number("2"))
 
 
-def log_one_plus(writer: Writes, node: Node, marks: Marks) -> Part:
-    inside = row(Number("1"), Sign("+"), writer.write(node.args[0], SUM, marks))
+def log_one_plus(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
+    inside = row(Number("1"), Sign("+"), writer.write(node.args[0], SUM, subscripts))
     return Part(row(Operator("log"), Fenced(inside)), UNARY)
 
 
-def log_of_sum(writer: Writes, node: Node, marks: Marks) -> Part:
-    left, right = (applied("exp", writer.write(x, CONDITION, marks)) for x in node.args[:2])
+def log_of_sum(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
+    left, right = (applied("exp", writer.write(x, CONDITION, subscripts)) for x in node.args[:2])
     return Part(row(Operator("log"), Fenced(row(left, Sign("+"), right))), UNARY)
 
 
-def exp_minus_one(writer: Writes, node: Node, marks: Marks) -> Part:
-    inside = writer.write(node.args[0], CONDITION, marks)
+def exp_minus_one(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
+    inside = writer.write(node.args[0], CONDITION, subscripts)
     return Part(row(applied("exp", inside), Sign("−"), Number("1")), SUM)
 
 
-def clip(writer: Writes, node: Node, marks: Marks) -> Part:
-    formula = writer.write(node.args[0], SUM, marks)
+def clip(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
+    formula = writer.write(node.args[0], SUM, subscripts)
     limits = given(node, 1, "min", "a_min"), given(node, 2, "max", "a_max")
     for name, limit in zip(("max", "min"), limits, strict=True):
         if limit is not None:
-            inside = separated((formula, writer.write(limit, SUM, marks)))
+            inside = separated((formula, writer.write(limit, SUM, subscripts)))
             formula = row(Operator(name), Fenced(inside))
     return Part(formula, UNARY)
 
 
-def infinite(writer: Writes, node: Node, marks: Marks) -> Part:
-    inside = Fenced(writer.write(node.args[0], CONDITION, marks), "|")
+def infinite(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
+    inside = Fenced(writer.write(node.args[0], CONDITION, subscripts), "|")
     return Part(row(inside, Sign("="), Symbol("infinity")), CONDITION)
 
 
-def full(writer: Writes, node: Node, marks: Marks) -> Part:
-    return writer.part(given(node, 1, "fill_value"), marks)
+def full(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
+    return writer.part(given(node, 1, "fill_value"), subscripts)
 
 
-def count(writer: Writes, node: Node, marks: Marks) -> Part:
+def count(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """arange: (0, …, n − 1), or of one element its place, i − 1."""
-    if marks and marks[-1] is not None:
-        place = moved(marks[-1], -1)
+    if subscripts and subscripts[-1] is not None:
+        place = moved(subscripts[-1], -1)
         start = node.args[0] if len(node.args) > 1 else 0
         if number(start) != 0:
             place = row(writer.write(start, SUM), Sign("+"), place)
@@ -175,44 +175,50 @@ def is_count(writer: Writes, node: Any) -> bool:
     return inner.op == "arange" or (inner.op == "flip" and is_count(writer, inner.args[0]))
 
 
-def flipped(writer: Writes, node: Node, marks: Marks) -> Part:
+def flipped(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """An axis the other way round: of one step that which is as far from the end."""
     if isinstance(number(given(node, 1, "axis")), int) or len(shape(node)) == 1:
         axis = axis_of(node)
-        mark = marks[axis] if len(marks) >= -axis else None
-        if mark is not None:
-            at = len(marks) + axis
+        subscript = subscripts[axis] if len(subscripts) >= -axis else None
+        if subscript is not None:
+            at = len(subscripts) + axis
             size = writer.scope.dimensions.size(shape(node)[axis])
-            return writer.part(node.args[0], (*marks[:at], turned(mark, size), *marks[at + 1 :]))
-    return named(writer, node, marks)
+            return writer.part(
+                node.args[0], (*subscripts[:at], turned(subscript, size), *subscripts[at + 1 :])
+            )
+    return named(writer, node, subscripts)
 
 
-def taken(writer: Writes, node: Node, marks: Marks) -> Part:
+def taken(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """Rows of a table: W with the row's number as its index."""
     return subscripted(writer.part(node.args[0]), writer.write(node.args[1]))
 
 
-def stacked(writer: Writes, node: Node, marks: Marks) -> Part:
+def stacked(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """The arrays of a list together: (V_τ)_τ, or (a, b); of those of a sequence one step."""
     arrays = stacked_arrays(node)
     if arrays is None:
-        return stored(writer, node, marks) if node.op == "store" else named(writer, node, marks)
+        return (
+            stored(writer, node, subscripts)
+            if node.op == "store"
+            else named(writer, node, subscripts)
+        )
     items, axis = arrays
     if (found := families.stacked(writer, items)) is not None:
         return found
     if indexing.generic(writer, items) is not None:
-        step = indexing.at_steps(writer, items, axis, marks)
+        step = indexing.at_steps(writer, items, axis, subscripts)
         return indexing.whole(writer, items) if step is None else step
     return Part(Fenced(separated(tuple(writer.write(each) for each in items))), ATOM)
 
 
-def stored(writer: Writes, node: Node, marks: Marks) -> Part:
+def stored(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """An array that was written into: the latest value first, as it holds wherever it stands."""
     base, index, value = node.args[:3]
     if node.op == "replaced":
         view = index.operands[0] if index.operands else index
         if view.op != "getitem":
-            return named(writer, node, marks)
+            return named(writer, node, subscripts)
         value, index = index, view.args[1]
     where = separated(tuple(indexing.position(writer, each) for each in positions(index)))
     rows = (
@@ -222,17 +228,17 @@ def stored(writer: Writes, node: Node, marks: Marks) -> Part:
     return Part(Cases(rows), CONDITION)
 
 
-def summed_indices(writer: Writes, node: Node, marks: Marks) -> Part:
+def summed_indices(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """einsum: Σ_d q_n,i,d k_n,j,d for einsum("nid,njd->nij", q, k)."""
-    subscripts, *arrays = node.args
-    if not isinstance(subscripts, str) or "." in subscripts or not all(marks) or not marks:
-        return named(writer, node, marks)
-    inputs, arrow, output = subscripts.replace(" ", "").partition("->")
+    spec, *arrays = node.args
+    if not isinstance(spec, str) or "." in spec or not all(subscripts) or not subscripts:
+        return named(writer, node, subscripts)
+    inputs, arrow, output = spec.replace(" ", "").partition("->")
     letters = inputs.split(",")
-    if not arrow or len(output) != len(marks) or len(letters) != len(arrays):
-        return named(writer, node, marks)
-    known = dict(zip(output, marks, strict=True))
-    taken = [mark.name for mark in marks if isinstance(mark, Symbol)]
+    if not arrow or len(output) != len(subscripts) or len(letters) != len(arrays):
+        return named(writer, node, subscripts)
+    known = dict(zip(output, subscripts, strict=True))
+    taken = [subscript.name for subscript in subscripts if isinstance(subscript, Symbol)]
     for each, array in zip(letters, arrays, strict=True):
         for letter, size in zip(each, shape(array), strict=True):
             if letter not in known:
@@ -241,12 +247,14 @@ def summed_indices(writer: Writes, node: Node, marks: Marks) -> Part:
         writer.write(array, PRODUCT, tuple(known[letter] for letter in each))
         for each, array in zip(letters, arrays, strict=True)
     ]
-    below = tuple(mark for letter, mark in known.items() if letter not in output and mark)
+    below = tuple(
+        subscript for letter, subscript in known.items() if letter not in output and subscript
+    )
     body = juxtaposed(factors)
     return Part(Big("sum", body, separated(below)), BIG) if below else Part(body, PRODUCT)
 
 
-def joined(writer: Writes, node: Node, marks: Marks) -> Part:
+def joined(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """Blocks beside each other, [A ∣ B], or below each other, [A; B]."""
     items = node.args[0]
     axes = len(shape(node))
@@ -254,9 +262,9 @@ def joined(writer: Writes, node: Node, marks: Marks) -> Part:
     if node.op == "hstack":
         axis = axes - 1
     if families.is_family(writer.scope, items):
-        return families.stacked(writer, items) or named(writer, node, marks)
+        return families.stacked(writer, items) or named(writer, node, subscripts)
     beside = isinstance(axis, int) and axes > 0 and axis % axes == axes - 1
-    inner = (*marks[:-1], None) if marks and beside else ()
+    inner = (*subscripts[:-1], None) if subscripts and beside else ()
     written = tuple(writer.write(each, CONDITION, inner) for each in items)
     if not beside and all(map(_is_block_row, written)):
         return Part(Matrix(tuple(map(_blocks, written))), ATOM)
@@ -274,7 +282,7 @@ def _blocks(formula: Formula) -> tuple[Formula, ...]:
     return tuple(part for part in parts if part != Sign("∣"))
 
 
-def arg_max(writer: Writes, node: Node, marks: Marks) -> Part:
+def arg_max(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     found = families.arg_max(writer, node)
     if found is not None:
         return found
@@ -282,20 +290,22 @@ def arg_max(writer: Writes, node: Node, marks: Marks) -> Part:
     return Part(row(Operator("arg"), Big("max", inside)), BIG)
 
 
-def outer(writer: Writes, node: Node, marks: Marks) -> Part:
+def outer(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     left, right = node.args[:2]
     turned_right = power(writer.part(right), Sign("⊤")).formula
     return Part(juxtaposed([writer.write(left, PRODUCT), turned_right]), PRODUCT)
 
 
-def element(writer: Writes, node: Node, marks: Marks) -> Part:
+def element(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """One of several results; of a tuple that a loop counts with, its part."""
     whole, place = node.args
     if whole.op == "counter":
         return Part(Script(writer.write(whole), Number(str(place + 1))), ATOM)
     if whole.op == "blocks":
         return Part(
-            Script(Fenced(writer.write(whole.args[0], CONDITION, marks)), Number(str(place + 1))),
+            Script(
+                Fenced(writer.write(whole.args[0], CONDITION, subscripts)), Number(str(place + 1))
+            ),
             ATOM,
         )
     return Part(Script(Fenced(writer.write(whole)), Number(str(place + 1))), ATOM)

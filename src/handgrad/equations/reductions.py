@@ -30,26 +30,26 @@ from handgrad.equations.parts import (
     juxtaposed,
     power,
 )
-from handgrad.equations.shaping import Marks, number, shape
+from handgrad.equations.shaping import Subscripts, number, shape
 from handgrad.equations.shaping import argument as given
 from handgrad.equations.writes import Writes
 from handgrad.program import Node
 
 
-def reduced(writer: Writes, node: Node, marks: Marks) -> Part:
+def reduced(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     found = families.reduced(writer, node, _axes(node)) or _over_rows(writer, node)
     if found is not None:
         return found
     value = node.args[0]
     axes, sizes = _axes(node), shape(value)
-    outer = _outer_marks(node, axes, len(sizes), marks)
+    outer = _outer_marks(node, axes, len(sizes), subscripts)
     if node.op == "sum" and all(sizes[axis] == 1 for axis in axes):
         return writer.part(value, outer)
     inner = list(outer)
-    taken = [mark.name for mark in marks if isinstance(mark, Symbol)]
+    taken = [subscript.name for subscript in subscripts if isinstance(subscript, Symbol)]
     for axis in axes:
         inner[axis] = writer.letter(sizes[axis], taken)
-    indices = tuple(mark for axis in axes if (mark := inner[axis]) is not None)
+    indices = tuple(subscript for axis in axes if (subscript := inner[axis]) is not None)
     strength = BIG if node.op in ("sum", "mean") else CONDITION
     body = writer.write(value, strength, tuple(inner))
     lengths = [writer.scope.dimensions.size(sizes[axis]) for axis in axes]
@@ -77,10 +77,12 @@ def _axes(node: Node) -> tuple[int, ...]:
     return tuple(sorted(each % max(count, 1) for each in several))
 
 
-def _outer_marks(node: Node, axes: tuple[int, ...], count: int, marks: Marks) -> Marks:
-    """The marks that a reduction's result has, as marks of what is reduced."""
+def _outer_marks(
+    node: Node, axes: tuple[int, ...], count: int, subscripts: Subscripts
+) -> Subscripts:
+    """The subscripts that a reduction's result has, as subscripts of what is reduced."""
     kept = len(shape(node)) == count
-    left = list(marks) if marks else [None] * len(shape(node))
+    left = list(subscripts) if subscripts else [None] * len(shape(node))
     if kept:
         return tuple(left)
     return tuple(None if axis in axes else (left.pop(0) if left else None) for axis in range(count))
@@ -115,9 +117,9 @@ def over_rows(writer: Writes, left: Any, right: Any) -> Part | None:
     if writer.figures is not None:
         return _figures(writer, first.value, second.value, axis)
     step = _index(writer, first, axis, [])
-    marks: Marks = (step, None, None) if axis == 0 else (None, step, None)
-    turned = power(writer.part(first, marks), Sign("⊤")).formula
-    body = juxtaposed([turned, writer.write(second, PRODUCT, marks)])
+    subscripts: Subscripts = (step, None, None) if axis == 0 else (None, step, None)
+    turned = power(writer.part(first, subscripts), Sign("⊤")).formula
+    body = juxtaposed([turned, writer.write(second, PRODUCT, subscripts)])
     size = writer.scope.dimensions.size(shape(first)[axis])
     return Part(Big("sum", body, equals(step, Number("1")), size), BIG)
 

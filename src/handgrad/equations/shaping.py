@@ -13,7 +13,7 @@ from handgrad.program import Node
 from handgrad.program.functions import is_array
 
 #: An index for each of the last axes of a value; None for an axis without one.
-Marks = tuple[Formula | None, ...]
+Subscripts = tuple[Formula | None, ...]
 
 #: Arrays that are written into.
 EMPTY: Final = frozenset({"zeros", "zeros_like", "empty", "empty_like"})
@@ -134,37 +134,41 @@ def positions(index: Any) -> tuple[Any, ...]:
     return index if isinstance(index, tuple) else (index,)
 
 
-def carried(node: Any, marks: Marks) -> Marks:
-    """The marks of the axes that this value has itself, and not by being broadcast."""
-    if not any(marks):
+def carried(node: Any, subscripts: Subscripts) -> Subscripts:
+    """The subscripts of the axes that this value has itself, and not by being broadcast."""
+    if not any(subscripts):
         return ()
     own_shape = shape(node)
-    own = marks[len(marks) - len(own_shape) :] if len(own_shape) < len(marks) else marks
+    own = (
+        subscripts[len(subscripts) - len(own_shape) :]
+        if len(own_shape) < len(subscripts)
+        else subscripts
+    )
     return tuple(
-        None if size == 1 else mark
-        for size, mark in zip(own_shape[len(own_shape) - len(own) :], own, strict=True)
+        None if size == 1 else subscript
+        for size, subscript in zip(own_shape[len(own_shape) - len(own) :], own, strict=True)
     )
 
 
-def marked(marks: Marks) -> Formula | None:
-    """The index that the marks are together: `d`, or `n, :, h` with gaps between."""
-    given = [i for i, mark in enumerate(marks) if mark is not None]
+def subscript_of(subscripts: Subscripts) -> Formula | None:
+    """The index that the subscripts are together: `d`, or `n, :, h` with gaps between."""
+    given = [i for i, subscript in enumerate(subscripts) if subscript is not None]
     if not given:
         return None
-    between = marks[given[0] : given[-1] + 1]
-    return separated(tuple(Sign(":") if mark is None else mark for mark in between))
+    between = subscripts[given[0] : given[-1] + 1]
+    return separated(tuple(Sign(":") if subscript is None else subscript for subscript in between))
 
 
-def through(node: Any, inner: Any, marks: Marks) -> Marks:
-    """The marks of `inner`, of which `node` is another shape."""
-    if not any(marks):
+def through(node: Any, inner: Any, subscripts: Subscripts) -> Subscripts:
+    """The subscripts of `inner`, of which `node` is another shape."""
+    if not any(subscripts):
         return ()
     outside, inside = shape(node), shape(inner)
     if outside == inside:
-        return marks
-    every: Marks = (*(None for _ in range(len(outside) - len(marks))), *marks)
+        return subscripts
+    every: Subscripts = (*(None for _ in range(len(outside) - len(subscripts))), *subscripts)
     if [size for size in outside if size != 1] == [size for size in inside if size != 1]:
-        left = [mark for size, mark in zip(outside, every, strict=True) if size != 1]
+        left = [subscript for size, subscript in zip(outside, every, strict=True) if size != 1]
         return tuple(None if size == 1 else left.pop(0) for size in inside)
     joined = len(inside) - len(outside) + 1
     if joined > 1 and every[0] is not None and math.prod(inside[:joined]) == outside[0]:
@@ -172,9 +176,9 @@ def through(node: Any, inner: Any, marks: Marks) -> Marks:
         return (every[0], *(None for _ in range(joined - 1)), *every[1:])
     same = _same_last(outside, inside)
     by_size = {
-        size: mark
-        for size, mark in zip(outside, every, strict=True)
-        if mark is not None and outside.count(size) == 1
+        size: subscript
+        for size, subscript in zip(outside, every, strict=True)
+        if subscript is not None and outside.count(size) == 1
     }
     before = inside[: len(inside) - same]
     return (
@@ -193,18 +197,18 @@ def _same_last(outside: tuple[int, ...], inside: tuple[int, ...]) -> int:
     return count
 
 
-def of_rows(marks: Marks, right: int) -> Marks:
-    """The marks of a product's left factor, where the right one has so many axes."""
-    if not marks:
+def of_rows(subscripts: Subscripts, right: int) -> Subscripts:
+    """The subscripts of a product's left factor, where the right one has so many axes."""
+    if not subscripts:
         return ()
-    return (*marks, None) if right == 1 else (*marks[:-1], None)
+    return (*subscripts, None) if right == 1 else (*subscripts[:-1], None)
 
 
-def of_columns(marks: Marks, left: int, right: int) -> Marks:
-    """The marks of a product's right factor, where the factors have so many axes."""
-    if not marks or right == 1:
+def of_columns(subscripts: Subscripts, left: int, right: int) -> Subscripts:
+    """The subscripts of a product's right factor, where the factors have so many axes."""
+    if not subscripts or right == 1:
         return ()
-    return (*marks[: -1 if left == 1 else -2], None, marks[-1])
+    return (*subscripts[: -1 if left == 1 else -2], None, subscripts[-1])
 
 
 def argument(node: Node, position: int, *names: str) -> Any:

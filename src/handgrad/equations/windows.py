@@ -26,7 +26,7 @@ from handgrad.equations.parts import (
     juxtaposed,
     subscripted,
 )
-from handgrad.equations.shaping import Marks, carried, marked, number
+from handgrad.equations.shaping import Subscripts, carried, number, subscript_of
 from handgrad.equations.words import by_name, explain
 from handgrad.equations.writes import Writes
 from handgrad.program import Node
@@ -59,22 +59,22 @@ def _offset(writer: Writes, place: Any) -> Formula:
     return place if not isinstance(place, Node | int) else writer.write(place, UNARY)
 
 
-def window(writer: Writes, node: Node, marks: Marks) -> Part:
+def window(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     values, offset, stride, dilation = node.args[:4]
     places = _moves(writer, offset, stride, dilation)
-    outer = marked(carried(node, marks))
+    outer = subscript_of(carried(node, subscripts))
     index = places if outer is None else row(outer, Sign(","), places)
     return subscripted(writer.part(values), index)
 
 
-def scatter(writer: Writes, node: Node, marks: Marks) -> Part:
+def scatter(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     values, offset, stride, dilation = node.args[:4]
     below = _moves(writer, offset, stride, dilation)
     word = Script(by_name(writer, node), below)
     return Part(row(word, Fenced(writer.write(values))), UNARY)
 
 
-def padded(writer: Writes, node: Node, marks: Marks) -> Part:
+def padded(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """pad_p(x), with the value that stands around it unless that is 0."""
     values, padding, *value = node.args
     inside = writer.write(values, SUM)
@@ -91,7 +91,7 @@ def _once(writer: Writes, setting: Any) -> Formula:
     return written[0] if len(written) == 1 else Fenced(separated(written))
 
 
-def window_sum(writer: Writes, node: Node, marks: Marks) -> Part:
+def window_sum(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """Σ over the offsets of a window."""
     values, _, stride = node.args[:3]
     index = _moves(writer, (Symbol("m"), Symbol("n")), stride, 1)
@@ -101,23 +101,23 @@ def window_sum(writer: Writes, node: Node, marks: Marks) -> Part:
     return Part(Big("sum", subscripted(Part(base, ATOM), index).formula, below), BIG)
 
 
-def activation_gradient(writer: Writes, node: Node, marks: Marks) -> Part:
+def activation_gradient(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """∂L/∂h ⊙ f′(a)."""
     dh, a = node.args[:2]
     slope = Script(Symbol("f"), sup=Sign("′"))
     explain(writer, node, slope)
-    derivative = row(slope, Fenced(writer.write(a, CONDITION, marks)))
-    return Part(row(writer.write(dh, PRODUCT, marks), Sign("⊙"), derivative), PRODUCT)
+    derivative = row(slope, Fenced(writer.write(a, CONDITION, subscripts)))
+    return Part(row(writer.write(dh, PRODUCT, subscripts), Sign("⊙"), derivative), PRODUCT)
 
 
-def summed_to(writer: Writes, node: Node, marks: Marks) -> Part:
+def summed_to(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """Σ over the axes along which an operand was broadcast."""
     gradient, operand = node.args[:2]
     word = Script(by_name(writer, node), writer.write(operand))
     return Part(row(word, Fenced(writer.write(gradient))), UNARY)
 
 
-def drawn(writer: Writes, node: Node, marks: Marks) -> Part:
+def drawn(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """A random mask: with which probability."""
     numbers = [writer.write(each) for each in node.args if isinstance(number(each), float)]
     word = by_name(writer, node)

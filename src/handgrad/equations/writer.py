@@ -53,14 +53,14 @@ from handgrad.equations.products import Item, divided
 from handgrad.equations.scope import LoopPosition, Scope
 from handgrad.equations.shaping import (
     SHAPING,
-    Marks,
+    Subscripts,
     carried,
     is_last_two,
-    marked,
     of_columns,
     of_rows,
     shape,
     shaped,
+    subscript_of,
     through,
 )
 from handgrad.errors import ArgumentError
@@ -84,11 +84,11 @@ class Writer:
     #: The symbols of nodes between ops, whose axes and indices are written as the code has them.
     exact: Mapping[Node, Formula] | None = None
 
-    def definition(self, node: Node, marks: Marks = ()) -> Formula:
+    def definition(self, node: Node, subscripts: Subscripts = ()) -> Formula:
         """The right side of an equation: a condition stands in brackets, which are 1 or 0."""
         self.scope.length = 0
         whole = replace(self, defined=node)
-        formula, strength = whole.part(node, marks)
+        formula, strength = whole.part(node, subscripts)
         return fenced(formula, strength) if is_condition(formula) else formula
 
     def result(self, value: Any) -> Formula:
@@ -96,9 +96,9 @@ class Writer:
         formula, strength = self.part(value)
         return fenced(formula, strength) if is_condition(formula) else formula
 
-    def write(self, value: Any, around: int = CONDITION, marks: Marks = ()) -> Formula:
+    def write(self, value: Any, around: int = CONDITION, subscripts: Subscripts = ()) -> Formula:
         """The formula, in brackets where it would fall apart within something of `around`."""
-        formula, strength = self.part(value, marks)
+        formula, strength = self.part(value, subscripts)
         return formula if strength >= around else fenced(formula, strength)
 
     def at(self, place: LoopPosition) -> Writer:
@@ -120,7 +120,7 @@ class Writer:
             node = inner
         return node
 
-    def part(self, value: Any, marks: Marks = ()) -> Part:
+    def part(self, value: Any, subscripts: Subscripts = ()) -> Part:
         if not isinstance(value, Node):
             return self._plain(value)
         self.scope.length += 1
@@ -129,13 +129,13 @@ class Writer:
                 f"notes: an equation has more than {_LONGEST} parts; allowed: fewer, with names "
                 "for some of the values between"
             )
-        marks = carried(value, marks)
+        subscripts = carried(value, subscripts)
         inner = self.bare(value)
         if inner is not value:
-            return self.part(inner, through(value, inner, marks))
+            return self.part(inner, through(value, inner, subscripts))
         if self.has_symbol(value):
-            return self._symbol(value, marks)
-        return self._operation(value, marks)
+            return self._symbol(value, subscripts)
+        return self._operation(value, subscripts)
 
     def _plain(self, value: Any) -> Part:
         if isinstance(value, tuple | list):
@@ -146,18 +146,18 @@ class Writer:
             return constant(value)
         return Part(Text(type(value).__name__.lower()), ATOM)
 
-    def _symbol(self, node: Node, marks: Marks) -> Part:
+    def _symbol(self, node: Node, subscripts: Subscripts) -> Part:
         if self.figures is not None and (is_array(node.value) or isinstance(node.value, float)):
             figure = self.figures(node.value)
             return Part(figure, SUM if isinstance(figure, FormulaRow) else UNARY)
         if self.exact is None:
             self.scope.use(node)
-            formula = self.scope.symbol(node, self.place, marked(marks))
+            formula = self.scope.symbol(node, self.place, subscript_of(subscripts))
         else:
             formula = self.exact[node]
         return Part(formula, strength_of(formula))
 
-    def _operation(self, node: Node, marks: Marks) -> Part:
+    def _operation(self, node: Node, subscripts: Subscripts) -> Part:
         if self.exact is not None and (found := exact.written(self, node)) is not None:
             return found
         match node.op, node.args:
@@ -168,42 +168,42 @@ class Writer:
             case "counter", _:
                 return self.counted(node)
             case "add" | "subtract", _:
-                return self._sum(node, marks)
+                return self._sum(node, subscripts)
             case "multiply" | "divide", _:
-                return self._product(node, marks)
+                return self._product(node, subscripts)
             case "floor_divide" | "remainder", (left, right) if not is_array(node.value):
                 return self._whole_number(node, left, right)
             case "negative", (value,):
-                return Part(row(Sign("−"), self.write(value, BIG, marks)), SUM)
+                return Part(row(Sign("−"), self.write(value, BIG, subscripts)), SUM)
             case "pow", (base, exponent):
-                return self._power(base, exponent, marks)
+                return self._power(base, exponent, subscripts)
             case "matmul" | "dot", (left, right):
-                return self._matmul(left, right, marks)
+                return self._matmul(left, right, subscripts)
             case "where", (test, yes, no):
-                return self.cases([(yes, test)], no, marks)
+                return self.cases([(yes, test)], no, subscripts)
             case op, (left, right) if op in RELATIONS:
-                return self._compared(RELATIONS[op], left, right, marks)
+                return self._compared(RELATIONS[op], left, right, subscripts)
             case op, (left, right) if op in LOGIC:
-                several = tuple(self.write(each, CONDITION, marks) for each in (left, right))
+                several = tuple(self.write(each, CONDITION, subscripts) for each in (left, right))
                 return Part(separated(several, LOGIC[op]), CONDITION)
             case op, (value, *_) if op in _NOT:
-                return Part(row(Sign("¬"), self.write(value, ATOM, marks)), UNARY)
-        return self._shaped(node, marks) if self.exact is None else exact.called(self, node)
+                return Part(row(Sign("¬"), self.write(value, ATOM, subscripts)), UNARY)
+        return self._shaped(node, subscripts) if self.exact is None else exact.called(self, node)
 
-    def _shaped(self, node: Node, marks: Marks) -> Part:
+    def _shaped(self, node: Node, subscripts: Subscripts) -> Part:
         """An operation on the axes of an array, or any other."""
         match node.op, node.args:
             case op, (value, *_) if op in _TURNED:
-                return self._transposed(node, value, marks)
+                return self._transposed(node, value, subscripts)
             case "getitem", _:
-                return indexing.indexed(self, node, marks)
+                return indexing.indexed(self, node, subscripts)
             case "asarray", (list(), *_):
-                return notations.stacked(self, node, marks)
+                return notations.stacked(self, node, subscripts)
             case op, (value, *_) if op in SHAPING:
-                return self.part(value, marks)
+                return self.part(value, subscripts)
             case op, (Node() as value, *_) if op in _REDUCED and is_array(value.value):
-                return reductions.reduced(self, node, marks)
-        return notations.called(self, node, marks)
+                return reductions.reduced(self, node, subscripts)
+        return notations.called(self, node, subscripts)
 
     def _input(self, node: Node) -> Part:
         """A number as it is, anything else by the end of its name: x for cache.x."""
@@ -233,22 +233,22 @@ class Writer:
         sign = Text(" mod " if node.op == "remainder" else " // ")
         return Part(row(self.write(left, UNARY), sign, self.write(right, UNARY)), PRODUCT)
 
-    def cases(self, pairs: list[tuple[Any, Any]], otherwise: Any, marks: Marks) -> Part:
+    def cases(self, pairs: list[tuple[Any, Any]], otherwise: Any, subscripts: Subscripts) -> Part:
         """A value for each condition, and one where none holds."""
         where, elsewhere = self.scope.words
         rows: list[tuple[Formula, Formula]] = [
             (
-                self.write(value, SUM, marks),
-                row(Text(f"{where} "), self.write(test, CONDITION, marks)),
+                self.write(value, SUM, subscripts),
+                row(Text(f"{where} "), self.write(test, CONDITION, subscripts)),
             )
             for value, test in pairs
         ]
-        rows.append((self.write(otherwise, SUM, marks), Text(elsewhere)))
+        rows.append((self.write(otherwise, SUM, subscripts), Text(elsewhere)))
         return Part(Cases(tuple(rows)), CONDITION)
 
     # Sums and products
 
-    def _sum(self, node: Node, marks: Marks) -> Part:
+    def _sum(self, node: Node, subscripts: Subscripts) -> Part:
         place = indexing.place_of(self, node)
         if place is not None:
             place = moved(place, -1)
@@ -260,12 +260,12 @@ class Writer:
         parts: list[Formula] = []
         terms = [each for each in self._terms(node) if not self._is_zero(each[1])]
         if len(terms) == 1 and terms[0][0] > 0:
-            return self.part(terms[0][1], marks)
+            return self.part(terms[0][1], subscripts)
         for sign, value in terms:
             inner = self.bare(value)
             if self._is(inner, "negative"):
                 sign, value = -sign, inner.args[0]
-            written = self.write(value, BIG if parts else SUM, marks)
+            written = self.write(value, BIG if parts else SUM, subscripts)
             if parts or sign < 0:
                 parts.append(Sign("+" if sign > 0 else "−"))
             parts.append(written)
@@ -288,7 +288,7 @@ class Writer:
             return True
         return self._is(value, "multiply") and any(map(self._is_zero, value.args))
 
-    def _product(self, node: Node, marks: Marks) -> Part:
+    def _product(self, node: Node, subscripts: Subscripts) -> Part:
         above: list[Item] = []
         below: list[Item] = []
         negative = False
@@ -296,7 +296,7 @@ class Writer:
         for inverse, value in self._factors(node):
             sign, value = self._without_sign(value)
             negative ^= sign
-            found.append((inverse, self.part(value, marks), self._is_full(value, marks)))
+            found.append((inverse, self.part(value, subscripts), self._is_full(value, subscripts)))
         for (inverse, written, full), group in groupby(found):
             formula, strength = written
             times = len(list(group))
@@ -332,45 +332,45 @@ class Writer:
             else:
                 yield inverse, value
 
-    def _is_full(self, value: Any, marks: Marks) -> bool:
+    def _is_full(self, value: Any, subscripts: Subscripts) -> bool:
         """True where the value has entries along the last axis that are not summed over."""
         own_shape = shape(value)
         if self.exact is not None:
             return math.prod(own_shape) > 1
-        own = carried(value, marks)
+        own = carried(value, subscripts)
         return bool(own_shape) and own_shape[-1] != 1 and not (own and own[-1] is not None)
 
-    def _power(self, base: Any, exponent: Any, marks: Marks) -> Part:
+    def _power(self, base: Any, exponent: Any, subscripts: Subscripts) -> Part:
         if exponent == 0.5:
-            return Part(Root(self.write(base, CONDITION, marks)), UNARY)
+            return Part(Root(self.write(base, CONDITION, subscripts)), UNARY)
         if type(exponent) in (int, float) and exponent < 0:
-            inverse = self.part(base, marks)
+            inverse = self.part(base, subscripts)
             if exponent != -1:
-                inverse = self._power(base, -exponent, marks)
+                inverse = self._power(base, -exponent, subscripts)
             return divided([], [(*inverse, False)])
-        return power(self.part(base, marks), self.write(exponent))
+        return power(self.part(base, subscripts), self.write(exponent))
 
-    def _matmul(self, left: Any, right: Any, marks: Marks) -> Part:
+    def _matmul(self, left: Any, right: Any, subscripts: Subscripts) -> Part:
         if (total := reductions.over_rows(self, left, right)) is not None:
             return total
         axes = len(shape(left)), len(shape(right))
-        first = self.write(left, PRODUCT, of_rows(marks, axes[1]))
-        second = self.write(right, PRODUCT, of_columns(marks, *axes))
+        first = self.write(left, PRODUCT, of_rows(subscripts, axes[1]))
+        second = self.write(right, PRODUCT, of_columns(subscripts, *axes))
         return Part(juxtaposed([first, second]), PRODUCT)
 
-    def _transposed(self, node: Node, value: Any, marks: Marks) -> Part:
+    def _transposed(self, node: Node, value: Any, subscripts: Subscripts) -> Part:
         if node.op == "permute_dims" and len(shape(node)) != 2:
-            return notations.named(self, node, marks)
+            return notations.named(self, node, subscripts)
         if node.op == "swapaxes" and not is_last_two(node):
-            return notations.named(self, node, marks)
+            return notations.named(self, node, subscripts)
         if self.figures is not None and is_array(value.value) and value.value.ndim == 2:
             return Part(self.figures(value.value.T), UNARY)
-        swapped = (*marks[:-2], *reversed(marks[-2:]))
+        swapped = (*subscripts[:-2], *reversed(subscripts[-2:]))
         return power(self.part(value, swapped), Sign("⊤"))
 
-    def _compared(self, relation: str, left: Any, right: Any, marks: Marks) -> Part:
-        first = self.write(left, SUM, marks)
-        second = self.write(right, SUM, marks)
+    def _compared(self, relation: str, left: Any, right: Any, subscripts: Subscripts) -> Part:
+        first = self.write(left, SUM, subscripts)
+        second = self.write(right, SUM, subscripts)
         counted = [notations.is_count(self, each) for each in (left, right)]
         (base, before), (_, behind) = split(first), split(second)
         if all(counted) and before == behind == -1:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from handgrad.layers import Layer
+from handgrad.losses import Loss
 
 
-def from_torch(module: Any, *, seed: int = 0) -> Layer:
-    """A layer that computes what a module of PyTorch computes, with a copy of its weights.
+def from_torch(module: Any, *, seed: int = 0) -> Layer | Loss:
+    """A layer or a loss that computes what a module of PyTorch does, with a copy of its weights.
 
         layer = hg.from_torch(module)
         y = layer(x)                                  # as module.eval()(x)
@@ -16,9 +17,11 @@ def from_torch(module: Any, *, seed: int = 0) -> Layer:
 
     Takes torch.nn's Linear, Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d, BatchNorm, LayerNorm,
     GroupNorm, InstanceNorm, RMSNorm, Embedding, Dropout, Flatten, Identity, ReLU, LeakyReLU, GELU,
-    SiLU, Tanh, Sigmoid, Softmax, MaxPool, AvgPool, AdaptiveAvgPool(1), RNN, GRU, LSTM,
-    MultiheadAttention, TransformerEncoderLayer, TransformerDecoderLayer, TransformerEncoder,
-    TransformerDecoder, and Sequential of those; also what `to_torch` made.
+    SiLU, Tanh, Sigmoid, Softmax, MaxPool, AvgPool, AdaptiveAvgPool(1), RNN, GRU, LSTM and their
+    cells, MultiheadAttention, TransformerEncoderLayer, TransformerDecoderLayer, TransformerEncoder,
+    TransformerDecoder, and Sequential of those; also what `to_torch` made. Of a cell comes the
+    layer that takes all steps, (N, T, D), at once. MSELoss, CrossEntropyLoss, BCEWithLogitsLoss and
+    CTCLoss become losses of `handgrad.losses`; the scores of CTCLoss are (N, T, C) there.
 
     Arrays are float64 where the module's are, else float32. The masks of dropout are drawn from
     generators that `seed` makes. Masks go to each call, as in PyTorch, and say True where a query

@@ -37,6 +37,7 @@ Call<T> call_of(const Check& check, const StridedIn<T>& q, const StridedIn<T>& k
     check.rows_in_one_piece("k", k);
     check.rows_in_one_piece("v", v);
     check.rows_in_one_piece("y", y);
+    if (keep) check.rows_in_one_piece("keep", *keep);
     check.range("offset", offset, -kMostOffset, kMostOffset);
     return {q.shape(0),
             q.shape(1),
@@ -183,6 +184,7 @@ void attention_backward(StridedIn<T> dy, StridedIn<T> q, StridedIn<T> k, Strided
     like("dk", dk, k);
     like("dv", dv, v);
     check.shape("dscores", dscores, call.batch, call.heads, call.queries, call.keys);
+    if (dscores) check.rows_in_one_piece("dscores", *dscores);
     if (log_sums.size() == 0 && call.batch * call.groups * call.keys == 0) return;
     const Gradients<T> to{Heads<const T>(y), Heads<const T>(dy), log_sums.data(),  Heads<T>(dq),
                           Heads<T>(dk),      Heads<T>(dv),       Heads<T>(dscores)};

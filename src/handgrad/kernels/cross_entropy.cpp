@@ -75,9 +75,10 @@ void forward_indices(In<T> x, Indices target, std::optional<In<T>> weight, Out<T
     const KernelScope scope(x.size());
     const Kept<T> keep(kept.data(), rows);
     const Smoothing<T> smoothing(data_or_null(weight), label_smoothing, classes);
-    const T all_shares = smoothing.share * reduce_sum<T>(0, classes, [=](auto lanes) {
-                             return smoothing.weights(lanes);
-                         });
+    // Of an x without values the classes are a number that no array confirms.
+    const T all_shares =
+        smoothing.share * reduce_sum<T>(0, all == 0 ? 0 : classes,
+                                        [=](auto lanes) { return smoothing.weights(lanes); });
     for_rows<T, 1>(axis, {x.data()}, nullptr, [&](long row, auto in, T*) {
         const T* scores = in[0];
         T highest, log_sum;

@@ -21,6 +21,7 @@ from handgrad.layers.flatten import Flatten as Flatten
 from handgrad.layers.gated import GEGLU as GEGLU
 from handgrad.layers.gated import SwiGLU as SwiGLU
 from handgrad.layers.gru import GRU as GRU
+from handgrad.layers.inputs import in_own_type as in_own_type
 from handgrad.layers.last_step import LastStep as LastStep
 from handgrad.layers.lora import LoRADense as LoRADense
 from handgrad.layers.lstm import LSTM as LSTM

@@ -68,15 +68,15 @@ class Side:
         """Some of the examples."""
         return Side(self.x[chosen], None if self._lengths is None else self._lengths[chosen])
 
-    def values(self, place: InputPosition) -> Array:
+    def values(self, at: InputPosition) -> Array:
         """The vectors at one place, (N, D), or the tokens there, (N,)."""
-        position: tuple[Any, ...] = place.position
-        if place.features == "flat":
+        position: tuple[Any, ...] = at.position
+        if at.features == "flat":
             return self.x.reshape(self.count, -1)
-        if place.backwards:
+        if at.backwards:
             step = np.clip(self.lengths - 1 - position[0], 0, None)
             return self.x[np.arange(self.count), step]
-        if place.features == "first":
+        if at.features == "first":
             position = (slice(None), *position)
         return np.ascontiguousarray(self.x[(slice(None), *position)])
 

@@ -54,7 +54,7 @@ class Program(NamedTuple):
     @property
     def variables(self) -> list[Variable]:
         """All vectors, each after those that it is made of."""
-        return behind([self.outputs.variables[place] for place in self.outputs.positions])
+        return behind([self.outputs.variables[position] for position in self.outputs.positions])
 
 
 def program(
@@ -243,7 +243,7 @@ def _points(
     """The points of integrals; None where there is none, or one that takes draws."""
     _check_draws(samples, seed)
     examples = sum(side.count for side in sides if side is not None)
-    every = behind([outputs.variables[place] for place in outputs.positions])
+    every = behind([outputs.variables[position] for position in outputs.positions])
     functions = [each for each in every if isinstance(each, Function)]
     others = [each for each in functions if kind == "ntk" or not isinstance(each, Gated)]
     if not functions or not all(are_windows(each, each) for each in others):
@@ -261,7 +261,7 @@ def _check_draws(samples: int, seed: int) -> None:
 
 def _blocks(outputs: Signal, side: Side, points: Lattice | None) -> list[Moments]:
     """Some examples at a time with themselves, one where there are gates at points."""
-    every = behind([outputs.variables[place] for place in outputs.positions])
+    every = behind([outputs.variables[position] for position in outputs.positions])
     has_gates = points is not None and any(isinstance(each, Gated) for each in every)
     size = 1 if has_gates else _BLOCK
     starts = range(0, max(side.count, 1), size)
@@ -277,9 +277,9 @@ def _diagonal(outputs: Signal, alone: Moments, kind: str) -> Array:
     """The kernel of each output with itself."""
     answer = alone.second if kind == "nngp" else alone.tangent
     found = np.empty((alone.sides[0].count, *outputs.variables.shape))
-    for place in outputs.positions:
-        variable = outputs.variables[place]
-        entry: tuple[Any, ...] = (slice(None), *place)
+    for position in outputs.positions:
+        variable = outputs.variables[position]
+        entry: tuple[Any, ...] = (slice(None), *position)
         found[entry] = answer(variable, variable)
     return _finite(found)
 

@@ -71,8 +71,8 @@ def signal(
 ) -> Signal:
     """A signal from a function of the position."""
     variables = np.empty(shape, dtype=object)
-    for place in np.ndindex(shape):
-        variables[place] = variable_at(place)
+    for position in np.ndindex(shape):
+        variables[position] = variable_at(position)
     return Signal(variables, features)
 
 
@@ -175,8 +175,8 @@ class Build:
         self.check_floats(x)
         positions = x.shape[1:] if features == "first" else x.shape[:-1]
 
-        def at(place: tuple[int, ...]) -> Variable:
-            return InputVector(x.name, InputPosition(features, place), index=place)  # type: ignore[arg-type]
+        def at(position: tuple[int, ...]) -> Variable:
+            return InputVector(x.name, InputPosition(features, position), index=position)  # type: ignore[arg-type]
 
         return signal(positions, at, features)
 

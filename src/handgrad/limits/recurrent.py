@@ -47,7 +47,7 @@ def _recurrent(layer: Recurrent, x: Raw | Signal, build: Build) -> Signal:
     if build.is_ragged:
         name = build.name("y")
         y = [mixed((_is_longer(t), h), name=name, index=(t,)) for t, h in enumerate(y)]
-    return signal((len(y),), lambda place: y[place[0]])
+    return signal((len(y),), lambda position: y[position[0]])
 
 
 @lower.register
@@ -65,7 +65,7 @@ def _classifier(layer: SequenceClassifier, x: Raw | Signal, build: Build) -> Sig
         shares = tuple((1.0 / count, each) for each in found.final)
         r = Concat("", shares) if count > 1 else found.final[0]
     with build.child("head"):
-        return lower(layer.head, signal((), lambda place: r), build)
+        return lower(layer.head, signal((), lambda position: r), build)
 
 
 def _share_of(t: int, steps: int, build: Build) -> Any:

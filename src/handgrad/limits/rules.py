@@ -88,10 +88,10 @@ def _flatten(layer: Flatten, x: Raw | Signal, build: Build) -> Any:
     if isinstance(x, Raw):
         if x.is_tokens:
             build.read(x, "last")
-        return signal((), lambda place: InputVector(x.name, InputPosition("flat", ())))
-    parts = [part for place in x.positions for part in parts_of(x.variables[place])]
+        return signal((), lambda position: InputVector(x.name, InputPosition("flat", ())))
+    parts = [part for position in x.positions for part in parts_of(x.variables[position])]
     shares = tuple((share / len(x.positions), part) for share, part in parts)
-    return signal((), lambda place: Concat("", shares) if len(shares) > 1 else shares[0][1])
+    return signal((), lambda position: Concat("", shares) if len(shares) > 1 else shares[0][1])
 
 
 @lower.register
@@ -99,7 +99,7 @@ def dense(layer: Dense, x: Raw | Signal, build: Build) -> Signal:
     weight = build.weight(layer, "weight", layer.initializer, layer.weight.shape, layer.in_features)
     bias = None if layer.bias is None else bias_of(build.bias(layer))
 
-    def applied(place: tuple[int, ...], h: Variable) -> Variable:
+    def applied(position: tuple[int, ...], h: Variable) -> Variable:
         g = build.product(weight, h)
         return activated(variable=g if bias is None else total(g, bias), **layer.options)
 
@@ -121,9 +121,9 @@ def _convolution(layer: Conv1d | Conv2d, x: Raw | Signal, build: Build) -> Signa
         x.variables.shape, layer.kernel_size, layer.stride, layer.padding, layer.dilation
     )
 
-    def applied(place: tuple[int, ...]) -> Variable:
-        read = _read(x, place, layer.kernel_size, layer.stride, layer.padding, layer.dilation)
-        terms = (MatMul(weight.name, of_offset[i], h, index=place) for i, h in read)
+    def applied(position: tuple[int, ...]) -> Variable:
+        read = _read(x, position, layer.kernel_size, layer.stride, layer.padding, layer.dilation)
+        terms = (MatMul(weight.name, of_offset[i], h, index=position) for i, h in read)
         g = total(*terms, *([] if bias is None else [bias]))
         return activated(layer.activation, g)
 
@@ -131,12 +131,17 @@ def _convolution(layer: Conv1d | Conv2d, x: Raw | Signal, build: Build) -> Signa
 
 
 def _read(
-    x: Signal, place: tuple[int, ...], kernel: Shape, stride: Shape, padding: Shape, dilation: Shape
+    x: Signal,
+    position: tuple[int, ...],
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
 ) -> list[tuple[int, Variable]]:
     """What an output position reads of the image: numbers of the kernel's entries, and vectors."""
     found = []
     for number, offset in enumerate(np.ndindex(kernel)):
-        settings = zip(place, offset, stride, padding, dilation, strict=True)
+        settings = zip(position, offset, stride, padding, dilation, strict=True)
         at = tuple(p * s - pad + o * d for p, o, s, pad, d in settings)
         if all(0 <= a < n for a, n in zip(at, x.variables.shape, strict=True)):
             found.append((number, x.variables[at]))
@@ -154,8 +159,8 @@ def _pooled(
     """
     kernel, *others = (per_axis(value, x.variables.ndim) for value in settings)
 
-    def at(place: tuple[int, ...]) -> Variable:
-        return pool(place, [h for _, h in _read(x, place, kernel, *others)])
+    def at(position: tuple[int, ...]) -> Variable:
+        return pool(position, [h for _, h in _read(x, position, kernel, *others)])
 
     return signal(output_size(x.variables.shape, kernel, *others), at, "first")
 
@@ -168,9 +173,9 @@ def _avg_pool(layer: AvgPool1d | AvgPool2d, x: Raw | Signal, build: Build) -> Si
     stride = kernel if layer.stride is None else layer.stride
     size = int(np.prod(per_axis(kernel, x.variables.ndim)))
 
-    def mean(place: tuple[int, ...], inside: list[Variable]) -> Variable:
+    def mean(position: tuple[int, ...], inside: list[Variable]) -> Variable:
         share = 1.0 / (size if layer.count_include_pad else max(len(inside), 1))
-        return mixed(*((share, h) for h in inside), name=build.name("mean"), index=place)
+        return mixed(*((share, h) for h in inside), name=build.name("mean"), index=position)
 
     return _pooled(x, (kernel, stride, layer.padding, 1), mean)
 
@@ -188,8 +193,8 @@ def _max_pool(layer: MaxPool1d | MaxPool2d, x: Raw | Signal, build: Build) -> Si
         first = np.argmax(stacked, axis=0)
         return tuple((first == i).astype(np.float64) for i in range(len(values)))
 
-    def maximum(place: tuple[int, ...], inside: list[Variable]) -> Variable:
-        return Function("max", tuple(inside), largest, of_the_largest, "max({})", index=place)
+    def maximum(position: tuple[int, ...], inside: list[Variable]) -> Variable:
+        return Function("max", tuple(inside), largest, of_the_largest, "max({})", index=position)
 
     settings = layer.kernel_size, layer.stride, layer.padding, layer.dilation
     return _pooled(x, settings, maximum)
@@ -203,20 +208,20 @@ def _activation(layer: Activation, x: Raw | Signal, build: Build) -> Signal:
             "functions of single values"
         )
     x = build.read(x, "last") if isinstance(x, Raw) else x
-    return x.each(lambda place, h: activated(layer.name, h, **layer.options))
+    return x.each(lambda position, h: activated(layer.name, h, **layer.options))
 
 
 @lower.register
 def layer_norm(layer: LayerNorm, x: Raw | Signal, build: Build) -> Signal:
     return build.read(x, "last").each(
-        lambda place, h: normalized(h, layer.eps, build.name("norm"), centred=True)
+        lambda position, h: normalized(h, layer.eps, build.name("norm"), centred=True)
     )
 
 
 @lower.register
 def _rms_norm(layer: RMSNorm, x: Raw | Signal, build: Build) -> Signal:
     return build.read(x, "last").each(
-        lambda place, h: normalized(h, layer.eps, build.name("norm"), centred=False)
+        lambda position, h: normalized(h, layer.eps, build.name("norm"), centred=False)
     )
 
 
@@ -226,7 +231,7 @@ def _batch_norm(layer: BatchNorm, x: Raw | Signal, build: Build) -> Any:
     if isinstance(x, Raw):
         return _batch_norm_of_input(layer, x, build)
     x = build.read(x, "first")
-    every = tuple(x.variables[place] for place in x.positions)
+    every = tuple(x.variables[position] for position in x.positions)
 
     def mean(*values: Any) -> Any:
         return _by_batch(sum(values) / len(values), build)
@@ -242,13 +247,13 @@ def _batch_norm(layer: BatchNorm, x: Raw | Signal, build: Build) -> Any:
 
     text = "({0} − {1})/√({2} − {1}² + ε)"
 
-    def at(place: tuple[int, ...], h: Variable) -> Variable:
+    def at(position: tuple[int, ...], h: Variable) -> Variable:
         parts = "h", (h, m, p), normalised, _none, text
         if len(every) == 1:
             batches = tuple(build.batches)
-            y: Function = Batched(*parts, eps=layer.eps, batches=batches, index=place)
+            y: Function = Batched(*parts, eps=layer.eps, batches=batches, index=position)
         else:
-            y = Function(*parts, index=place)
+            y = Function(*parts, index=position)
         return activated(layer.activation, y)
 
     return x.each(at)
@@ -302,7 +307,7 @@ def _residual(layer: Residual, x: Raw | Signal, build: Build) -> Signal:
 
 def sums(x: Signal, branch: Signal, name: str) -> Signal:
     """x and what a branch made of it, position by position."""
-    return branch.each(lambda place, f: total(x.variables[place], f, name=name))
+    return branch.each(lambda position, f: total(x.variables[position], f, name=name))
 
 
 def _features(layer: Layer) -> str:
@@ -331,9 +336,9 @@ def _embedding(layer: Embedding, x: Raw | Signal, build: Build) -> Signal:
                 f"{len(layer.weight) - 1}"
             )
 
-    def row(place: tuple[int, ...]) -> Variable:
-        token = InputPosition("none", place)
-        g = MatMul(weight.name, weight, InputVector("x", token, index=place), index=place)
+    def row(position: tuple[int, ...]) -> Variable:
+        token = InputPosition("none", position)
+        g = MatMul(weight.name, weight, InputVector("x", token, index=position), index=position)
         if layer.padding_idx is None:
             return g
         padding = layer.padding_idx % len(layer.weight)
@@ -349,8 +354,8 @@ def _embedding(layer: Embedding, x: Raw | Signal, build: Build) -> Signal:
 def _learned_positions(layer: LearnedPositions, x: Raw | Signal, build: Build) -> Signal:
     table = build.weight(layer, "weight", layer.initializer, layer.weight.shape, 1)
 
-    def added(place: tuple[int, ...], h: Variable) -> Variable:
-        return total(h, bias_of(build.rows(table, place[0])), name=build.name("positions"))
+    def added(position: tuple[int, ...], h: Variable) -> Variable:
+        return total(h, bias_of(build.rows(table, position[0])), name=build.name("positions"))
 
     return build.read(x, "last").each(added)
 
@@ -374,7 +379,7 @@ def _last_step(layer: LastStep, x: Raw | Signal, build: Build) -> Signal:
     if layer.bidirectional:
         ends = (parts_of(last)[0], parts_of(x.variables[0])[1])
         last = Concat("", ends)
-    return signal((), lambda place: last)
+    return signal((), lambda position: last)
 
 
 @lower.register

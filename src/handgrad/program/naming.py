@@ -69,9 +69,10 @@ class Names:
             return "0", 9
         text, first = "", True
         for atoms, coefficient in size.terms:
-            factors = [self._atom(atom, len(atoms) > 1 or len(size.terms) > 1) for atom in atoms]
+            alone = len(atoms) == len(size.terms) == coefficient == 1
+            factors = [self._atom(atom, not alone) for atom in atoms]
             if abs(coefficient) != 1 or not factors:
-                factors = [str(abs(coefficient)), *(f"({f})" if "//" in f else f for f in factors)]
+                factors = [str(abs(coefficient)), *factors]
             body = " * ".join(factors)
             sign = "-" if coefficient < 0 else ""
             text += f" {sign or '+'} {body}" if not first else sign + body

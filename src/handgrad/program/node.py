@@ -266,8 +266,7 @@ def build(op: str, *operands: Operand, **attrs: Any) -> Node:
     if not tracing:
         if primitive.rewrite and (simple := primitive.rewrite(*args, **attrs)) is not None:
             return as_node(simple)
-        # Two loops are one only where they have one body: its text does not tell all of it.
-        told = id(attrs["loop"].body) if op == "loop" else repr(sorted(attrs.items()))
+        told = _of_loop(attrs["loop"]) if op == "loop" else repr(sorted(attrs.items()))
         key = (op, tuple(map(identity, args)), told)
         if key in w.known:
             return w.known[key]
@@ -301,6 +300,12 @@ def settle(node: Node) -> None:
             count, total = w.counts[loop]
             letters[f"t{depth}"] = count - 1 if i == total - 1 else i
     node.shape = tuple(s.at(letters) for s in node.shape)
+
+
+def _of_loop(loop: Loop) -> Any:
+    """Equal for loops that are the same: those of one body, whose text does not tell all of it."""
+    told = (loop.counter, str(loop.count), loop.constants, loop.carried, loop.reverse)
+    return (id(loop.body), *told)
 
 
 def identity(node: Node) -> Any:

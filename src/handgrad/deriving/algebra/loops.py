@@ -32,12 +32,7 @@ class Loops:
         given = [operands[at] for at in used] + list(operands[node.attrs["loop"].constants :])
         key = (id(node), *map(id, given))
         if key not in self._made:
-            # Loops that look alike in print are told apart by their bodies, which equal nodes are
-            # not asked for.
-            w = world()
-            known, w.known = w.known, {}
             self._made[key] = build("loop", *given, loop=loop)
-            w.known = known
         return self._made[key]
 
     def _body(self, algebra: Algebra, node: Node) -> tuple[Loop, list[int]]:

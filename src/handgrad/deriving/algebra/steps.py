@@ -103,16 +103,23 @@ def reason(
 
 
 def _extremes(table: Table, sum_: Sum) -> set[int]:
-    """Masks that say where an array has its maximum."""
+    """Masks that say where an array has its maximum, as truths or as numbers."""
     bases = {base for term in sum_ for f in term for base in table.inside(f.base)}
     found = set()
     for base in bases:
-        own = table.bases[base]
-        if isinstance(own, Mask) and own.condition.op == "equal":
-            operands = [a.args[0] if a.op == "reshape" else a for a in own.condition.args]
+        condition = _condition(table.bases[base])
+        if condition is not None and condition.op == "equal":
+            operands = [a.args[0] if a.op == "reshape" else a for a in condition.args]
             if any(each.op == "max" for each in operands):
                 found.add(base)
     return found
+
+
+def _condition(base: object) -> Node | None:
+    """The truths that a base counts: those of a mask, or of truths as numbers."""
+    if isinstance(base, Mask):
+        return base.condition
+    return base.args[0] if isinstance(base, Node) and base.op == "like" else None
 
 
 __all__ = ["Step", "reason", "spelled"]

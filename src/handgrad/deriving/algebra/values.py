@@ -112,11 +112,17 @@ def made_of(node: Node) -> list[Node]:
 
 
 def largest(value: Any) -> float:
-    """The largest finite element of a value, by size."""
+    """The largest finite element of a value, or of its parts, by size."""
     if isinstance(value, tuple):
         return max(map(largest, value), default=0.0)
-    array = np.abs(np.asarray(value) * 1.0)
+    array = np.abs(_numbers(value))
     return float(np.max(array[np.isfinite(array)], initial=0.0))
+
+
+def _numbers(value: Any) -> np.ndarray[Any, Any]:
+    """A value as floats, or as complex numbers where it is of them."""
+    array = np.asarray(value)
+    return array if array.dtype.kind == "c" else array.astype(float)
 
 
 def difference(old: Any, new: Any, floor: float = 0.0) -> float:
@@ -125,7 +131,7 @@ def difference(old: Any, new: Any, floor: float = 0.0) -> float:
     """
     if isinstance(old, tuple) or isinstance(new, tuple):
         return 0.0
-    one, two = np.asarray(old, float), np.asarray(new, float)
+    one, two = _numbers(old), _numbers(new)
     if one.shape != two.shape:
         return float("inf")
     with np.errstate(all="ignore"):

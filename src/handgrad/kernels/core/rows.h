@@ -39,6 +39,7 @@ void copy_back(const T* rows, T* target, long count, Axis axis) {
 template <class T, std::size_t Inputs, class Body>
 void for_rows(Axis axis, std::array<const T*, Inputs> in, T* out, const Body& body) {
     const long width = axis.width;
+    if (axis.outer == 0 || axis.inner == 0) return;
     if (axis.inner == 1) {
         parallel_for(axis.outer, rows_per_chunk(width), [&](long begin, long end) {
             for (long row = begin; row < end; row++) {

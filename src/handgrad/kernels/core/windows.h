@@ -9,10 +9,14 @@ namespace handgrad {
 
 // As ops/windows.py has it.
 constexpr long kMostSetting = (1L << 31) - 1;
+// An axis without values may have as many positions as a long holds; no sum of it and settings is
+// beyond one.
+constexpr long kMostPositions = 1L << 60;
 
 // The windows of one axis lie in the padded image, and no product of its settings is beyond a long.
 inline void check_windows(const Check& check, long size, long kernel, long stride, long padding,
                           long dilation, long outputs) {
+    check.range("an axis", size, 0, kMostPositions);
     check.range("kernel", kernel, 1);
     check.range("stride", stride, 1, kMostSetting);
     check.range("dilation", dilation, 1, kMostSetting);

@@ -156,11 +156,15 @@ def index_text(e: Any, n: Node, arrays: Sequence[Node]) -> str:
 
 
 def getitem_rule(x: Node, *arrays: Node, index: Index) -> Node | None:
-    """New axes alone are a reshape; a step backwards is a flip, then a step forwards."""
-    if all(i is None or (isinstance(i, slice) and i == ALL) for i in index):
-        sizes = iter(x.shape)
-        shape = tuple(ONE if i is None else next(sizes) for i in index)
-        return build("reshape", x, shape=(*shape, *sizes))
+    """New axes and elements of axes of length one are a reshape; a step backwards is a flip, then
+    a step forwards.
+    """
+    if not arrays and all(i in (None, ALL, ZERO) for i in index):
+        axes = iter(x.shape)
+        sizes = [ONE if i is None else next(axes) for i in index]
+        if all(size == ONE for i, size in zip(index, sizes, strict=True) if i == ZERO):
+            kept = [size for i, size in zip(index, sizes, strict=True) if i != ZERO]
+            return build("reshape", x, shape=(*kept, *axes))
     return turned(x, *arrays, index=index)
 
 

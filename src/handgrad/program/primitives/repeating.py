@@ -159,7 +159,10 @@ def sliding_window_view(
 
 @known(np.lib.stride_tricks.as_strided)
 def as_strided(*_: Any, **__: Any) -> Node:
-    refuse("strides of a traced array are not known", "np.lib.stride_tricks.sliding_window_view")
+    refuse(
+        "as_strided: strides of a traced array are not known",
+        "np.lib.stride_tricks.sliding_window_view",
+    )
 
 
 def stepped(x: Node, axis: int) -> Node:

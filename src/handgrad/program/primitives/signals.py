@@ -71,7 +71,9 @@ def interp(
     x0, x1, f0, f1 = (
         build("getitem", v, i, index=(Slot(0),)) for v in (places, values) for i in (k - 1, k)
     )
-    inside = f0 + (at - x0) * ((f1 - f0) / (x1 - x0))
+    width = x1 - x0
+    apart = build("where", build("equal", width, 0), 1.0, width)  # points in one place: a step
+    inside = f0 + (at - x0) * ((f1 - f0) / apart)
     low, high = (build("getitem", places, index=(i,)) for i in (ZERO, places.shape[0] - 1))
     first, last = (build("getitem", values, index=(i,)) for i in (ZERO, values.shape[0] - 1))
     out = build("where", build("less", at, low), first if left is None else left, inside)

@@ -32,13 +32,13 @@ class ActivationPair(Pair):
         super().__init__(module, Activation)
         self.op = op
 
-    def layer_of(self, module: Any, place: ModulePath) -> Layer:
+    def layer_of(self, module: Any, path: ModulePath) -> Layer:
         options = {own: getattr(module, name) for own, name in self.options.items()}
         if options.get("axis", -1) is None:
-            raise place.refusal(module, "has dim=None", "a number")
+            raise path.refusal(module, "has dim=None", "a number")
         return Activation(self.op, **options)
 
-    def module_of(self, layer: Any, place: ModulePath) -> Any:
+    def module_of(self, layer: Any, path: ModulePath) -> Any:
         return module_named(layer.name, **layer.options)
 
 
@@ -50,15 +50,23 @@ def module_named(op: str, **options: Any) -> Any:
     return module(**{names[own]: value for own, value in options.items()})
 
 
-def followed_by_activation(module: Any, place: ModulePath, activation: str, **options: Any) -> Any:
+def followed_by_activation(module: Any, path: ModulePath, activation: str, **options: Any) -> Any:
     """The module alone, or before that of its activation."""
     if activation == "identity":
         return module
     return nn.Sequential(module, module_named(activation, **options))
 
 
+class OverChannels(Pair):
+    """The softmax over the channels of images."""
+
+    def layer_of(self, module: Any, path: ModulePath) -> Layer:
+        return Activation("softmax", axis=-3)
+
+
 PAIRS: Final = (
     *map(ActivationPair, _MODULES),
+    OverChannels(nn.Softmax2d, Activation),
     Pair(parts.SwiGLUModule, SwiGLU),
     Pair(parts.GEGLUModule, GEGLU, {"approximate": "approximate"}),
 )

@@ -15,18 +15,18 @@ _PROJECTIONS: Final = ("q_proj", "k_proj", "v_proj")
 class AttentionPair(Pair):
     """Attention. The layer returns y alone, and takes masks with True where a query may look."""
 
-    def own_settings(self, module: Any, place: ModulePath) -> dict[str, Any]:
+    def own_settings(self, module: Any, path: ModulePath) -> dict[str, Any]:
         sizes = {"q_size": module.embed_dim, "k_size": module.kdim, "v_size": module.vdim}
         settings = {"heads": module.num_heads, "dropout": module.dropout}
         return sizes | settings | {"bias": module.in_proj_bias is not None}
 
-    def torch_settings(self, layer: Any, place: ModulePath) -> dict[str, Any]:
+    def torch_settings(self, layer: Any, path: ModulePath) -> dict[str, Any]:
         size, heads = layer.sizes["query"], layer.heads
         usual = (size // heads, size // heads)
         if set(layer.layers) != {*_PROJECTIONS, "o_proj"} or layer.head_sizes != usual:
             found = f"has heads of the sizes {layer.head_sizes}"
-            raise place.refusal(layer, found, f"{usual}, and a projection of each input and of y")
-        place.check(layer, {"kv_heads": heads, "out_size": size})
+            raise path.refusal(layer, found, f"{usual}, and a projection of each input and of y")
+        path.check(layer, {"kv_heads": heads, "out_size": size})
         return {
             "embed_dim": size,
             "num_heads": heads,

@@ -69,24 +69,24 @@ class Pair:
         self.own_limits = own_limits
         self.arrays = arrays
 
-    def layer_of(self, module: Any, place: ModulePath) -> Layer:
+    def layer_of(self, module: Any, path: ModulePath) -> Layer:
         """The layer for a module, with its settings and not yet its weights."""
-        place.check(module, self.limits)
-        settings = self.own_settings(module, place)
+        path.check(module, self.limits)
+        settings = self.own_settings(module, path)
         if self.tensors(module):
             settings["dtype"] = float_type(module)
         return self.layer(**settings)
 
-    def module_of(self, layer: Any, place: ModulePath) -> Any:
+    def module_of(self, layer: Any, path: ModulePath) -> Any:
         """The module for a layer, with a copy of its weights."""
-        place.check(layer, self.own_limits)
-        return self.filled(self.module, self.torch_settings(layer, place), layer)
+        path.check(layer, self.own_limits)
+        return self.filled(self.module, self.torch_settings(layer, path), layer)
 
-    def own_settings(self, module: Any, place: ModulePath) -> dict[str, Any]:
+    def own_settings(self, module: Any, path: ModulePath) -> dict[str, Any]:
         """The arguments of the layer's constructor."""
         return {own: plain(name, getattr(module, name)) for name, own in self.settings.items()}
 
-    def torch_settings(self, layer: Any, place: ModulePath) -> dict[str, Any]:
+    def torch_settings(self, layer: Any, path: ModulePath) -> dict[str, Any]:
         """The arguments of the module's constructor."""
         return {name: plain(name, getattr(layer, own)) for name, own in self.settings.items()}
 
@@ -150,11 +150,11 @@ def torch_type(dtype: np.dtype[Any]) -> Any:
     return torch.from_numpy(np.empty(0, dtype)).dtype
 
 
-def to_array(place: ModulePath, module: Any, name: str, tensor: Any) -> Array:
+def to_array(path: ModulePath, module: Any, name: str, tensor: Any) -> Array:
     """The values of a tensor in float64 or float32. Raises ArgumentError where it has none."""
     if tensor.is_meta or not tensor.is_floating_point():
         found = "on the device meta" if tensor.is_meta else str(tensor.dtype).removeprefix("torch.")
-        raise place.refusal(module, f"has {name!r} {found}", "floats with values")
+        raise path.refusal(module, f"has {name!r} {found}", "floats with values")
     wide = tensor.dtype == torch.float64
     array: Array = tensor.to("cpu", torch.float64 if wide else torch.float32).numpy()
     return array

@@ -48,28 +48,30 @@ _PADDED_WITH_ZEROS: Final = {"padding_mode": "zeros"}
 _MAX_POOL: Final = same("kernel_size", "stride", "padding", "dilation")
 _AVG_POOL: Final = same("kernel_size", "stride", "padding", "count_include_pad")
 _BATCH_NORM: Final = same("momentum", "eps", num_features="channels")
+#: Of one axis of space, of two, of three.
+_INSTANCE_NORMS: Final = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
 _GAMMA_BETA: Final = {"weight": "gamma", "bias": "beta"}
 
 
 class Fused(Pair):
     """A layer that can apply an activation itself; PyTorch has that as a module of its own."""
 
-    def module_of(self, layer: Any, place: ModulePath) -> Any:
+    def module_of(self, layer: Any, path: ModulePath) -> Any:
         options = layer.options if isinstance(layer, Dense) else {"activation": layer.activation}
-        return followed_by_activation(super().module_of(layer, place), place, **options)
+        return followed_by_activation(super().module_of(layer, path), path, **options)
 
 
 class Convolution(Fused):
     """A convolution, whose padding PyTorch may have as a word."""
 
-    def own_settings(self, module: Any, place: ModulePath) -> dict[str, Any]:
-        settings = super().own_settings(module, place)
+    def own_settings(self, module: Any, path: ModulePath) -> dict[str, Any]:
+        settings = super().own_settings(module, path)
         if module.padding == "valid":
             settings["padding"] = 0
         elif module.padding == "same":
             both = [d * (k - 1) for k, d in zip(module.kernel_size, module.dilation, strict=True)]
             if any(size % 2 for size in both):
-                raise place.refusal(
+                raise path.refusal(
                     module,
                     f"has padding='same', which adds {tuple(both)} values to both sides together",
                     "even numbers, as of odd kernels",
@@ -81,27 +83,27 @@ class Convolution(Fused):
 class BatchNormPair(Fused):
     """Batch normalisation, which PyTorch has once for each number of axes."""
 
-    def layer_of(self, module: Any, place: ModulePath) -> Layer:
+    def layer_of(self, module: Any, path: ModulePath) -> Layer:
         if module.momentum is None:
-            raise place.refusal(module, "has momentum=None", "a number")
+            raise path.refusal(module, "has momentum=None", "a number")
         if module.affine and module.bias is None:
-            raise place.refusal(module, "has bias=False", "bias=True")
-        return super().layer_of(module, place)
+            raise path.refusal(module, "has bias=False", "bias=True")
+        return super().layer_of(module, path)
 
 
 class RowNorm(Pair):
     """A normalisation over the last axis; without weights over the last ones."""
 
-    def layer_of(self, module: Any, place: ModulePath) -> Layer:
+    def layer_of(self, module: Any, path: ModulePath) -> Layer:
         if isinstance(module, nn.LayerNorm) and not module.elementwise_affine:
             return Standardize(tuple(range(-len(module.normalized_shape), 0)), eps=module.eps)
         if len(module.normalized_shape) != 1:
             shape = tuple(module.normalized_shape)
-            raise place.refusal(module, f"has normalized_shape={shape}", "one axis, the last")
-        return super().layer_of(module, place)
+            raise path.refusal(module, f"has normalized_shape={shape}", "one axis, the last")
+        return super().layer_of(module, path)
 
-    def own_settings(self, module: Any, place: ModulePath) -> dict[str, Any]:
-        settings = super().own_settings(module, place)
+    def own_settings(self, module: Any, path: ModulePath) -> dict[str, Any]:
+        settings = super().own_settings(module, path)
         eps = module.eps
         if eps is None:  # as PyTorch takes it, of RMSNorm
             eps = torch.finfo(module.weight.dtype).eps
@@ -109,8 +111,8 @@ class RowNorm(Pair):
             settings["bias"] = module.bias is not None
         return settings | {"features": module.normalized_shape[0], "eps": eps}
 
-    def torch_settings(self, layer: Any, place: ModulePath) -> dict[str, Any]:
-        settings = super().torch_settings(layer, place)
+    def torch_settings(self, layer: Any, path: ModulePath) -> dict[str, Any]:
+        settings = super().torch_settings(layer, path)
         if self.layer is LayerNorm:
             settings["bias"] = layer.beta is not None
         return settings
@@ -119,22 +121,22 @@ class RowNorm(Pair):
 class GroupNormPair(Pair):
     """Group normalisation with both weights."""
 
-    def layer_of(self, module: Any, place: ModulePath) -> Layer:
+    def layer_of(self, module: Any, path: ModulePath) -> Layer:
         if module.affine and module.bias is None:
-            raise place.refusal(module, "has bias=False", "bias=True")
-        return super().layer_of(module, place)
+            raise path.refusal(module, "has bias=False", "bias=True")
+        return super().layer_of(module, path)
 
 
 class InstanceNormPair(GroupNormPair):
     """Instance normalisation, which is PyTorch's GroupNorm for any number of axes."""
 
-    def layer_of(self, module: Any, place: ModulePath) -> Layer:
+    def layer_of(self, module: Any, path: ModulePath) -> Layer:
         if not module.affine and not module.track_running_stats:
-            axes = 1 if isinstance(module, nn.InstanceNorm1d) else 2
+            axes = 1 + next(i for i, kind in enumerate(_INSTANCE_NORMS) if isinstance(module, kind))
             return Standardize(tuple(range(-axes, 0)), eps=module.eps)
-        return super().layer_of(module, place)
+        return super().layer_of(module, path)
 
-    def module_of(self, layer: Any, place: ModulePath) -> Any:
+    def module_of(self, layer: Any, path: ModulePath) -> Any:
         sizes = {"num_groups": layer.channels, "num_channels": layer.channels, "eps": layer.eps}
         return self.filled(nn.GroupNorm, sizes, layer)
 
@@ -142,7 +144,7 @@ class InstanceNormPair(GroupNormPair):
 class EmbeddingPair(Pair):
     """A table of rows."""
 
-    def torch_settings(self, layer: Any, place: ModulePath) -> dict[str, Any]:
+    def torch_settings(self, layer: Any, path: ModulePath) -> dict[str, Any]:
         tokens, features = layer.weight.shape
         sizes = {"num_embeddings": tokens, "embedding_dim": features}
         return sizes | {"padding_idx": layer.padding_idx}
@@ -151,10 +153,10 @@ class EmbeddingPair(Pair):
 class GlobalPool(Pair):
     """The mean over everything, in PyTorch a pooling to one value."""
 
-    def layer_of(self, module: Any, place: ModulePath) -> Layer:
+    def layer_of(self, module: Any, path: ModulePath) -> Layer:
         if module.output_size not in (1, (1,), (1, 1)):
             found = f"has output_size={module.output_size!r}"
-            raise place.refusal(module, found, "output_size=1")
+            raise path.refusal(module, found, "output_size=1")
         return self.layer("global")  # type: ignore[call-arg]
 
 
@@ -165,9 +167,9 @@ class AvgPool(Pair):
         super().__init__(module, layer, _AVG_POOL, limits={"ceil_mode": False, **limits})
         self.whole = whole
 
-    def module_of(self, layer: Any, place: ModulePath) -> Any:
+    def module_of(self, layer: Any, path: ModulePath) -> Any:
         whole = layer.kernel_size == "global"
-        return self.whole(1) if whole else super().module_of(layer, place)
+        return self.whole(1) if whole else super().module_of(layer, path)
 
 
 PAIRS: Final = (
@@ -209,7 +211,7 @@ PAIRS: Final = (
             limits={"affine": True, "track_running_stats": False},
             arrays=_GAMMA_BETA,
         )
-        for module in (nn.InstanceNorm1d, nn.InstanceNorm2d)
+        for module in _INSTANCE_NORMS
     ),
     Pair(StandardizeModule, Standardize, same("axes", "eps")),
     EmbeddingPair(

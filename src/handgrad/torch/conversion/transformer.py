@@ -25,7 +25,7 @@ class BlockPair(Pair):
         self.cross = cross
         self.parts = ("attention", *(("cross_attention",) if cross else ()), "feed_forward")
 
-    def own_settings(self, module: Any, place: ModulePath) -> dict[str, Any]:
+    def own_settings(self, module: Any, path: ModulePath) -> dict[str, Any]:
         numbers = range(1, len(self.parts) + 1)
         norms = [getattr(module, f"norm{i}") for i in numbers]
         drops = [module.dropout, *(getattr(module, f"dropout{i}") for i in numbers)]
@@ -35,16 +35,16 @@ class BlockPair(Pair):
         for kind, children in (kinds | {nn.MultiheadAttention: attentions}).items():
             for child in children:
                 if not computes_as(child, kind):
-                    raise place.refusal(child, "is a part of a layer", f"nn.{kind.__name__}")
+                    raise path.refusal(child, "is a part of a layer", f"nn.{kind.__name__}")
         for attention in attentions:
-            place.check(attention, _attention.limits)
+            path.check(attention, _attention.limits)
         rates = [*(drop.p for drop in drops), *(attention.dropout for attention in attentions)]
         named = activation_of(module.activation)
         if named is None:
             f = module.activation
             found = f"has the activation {getattr(f, '__name__', type(f).__name__)}"
             allowed = "relu or gelu, nn.ReLU, nn.GELU, nn.SiLU, nn.Tanh or nn.Sigmoid"
-            raise place.refusal(module, found, allowed)
+            raise path.refusal(module, found, allowed)
         activation, approximate = named
         return {
             "d_model": module.linear1.in_features,
@@ -53,21 +53,21 @@ class BlockPair(Pair):
             "norm": "pre" if module.norm_first else "post",
             "activation": activation,
             "approximate": approximate,
-            "dropout": _one(place, module, "rates of dropout", rates),
+            "dropout": _one(path, module, "rates of dropout", rates),
             "cross": self.cross,
             "causal": is_causal(module),
-            "eps": _one(place, module, "values of eps", [norm.eps for norm in norms]),
+            "eps": _one(path, module, "values of eps", [norm.eps for norm in norms]),
             "bias": module.linear1.bias is not None,
         }
 
-    def torch_settings(self, layer: Any, place: ModulePath) -> dict[str, Any]:
+    def torch_settings(self, layer: Any, path: ModulePath) -> dict[str, Any]:
         attention = layer.layers["attention"]
         network = layer.layers["feed_forward"].inner.layers
         if "gate" in network:
             found = f"has activation={type(network['gate']).__name__.lower()!r}"
-            raise place.refusal(layer, found, "one that is no gate")
+            raise path.refusal(layer, found, "one that is no gate")
         dropout = attention.inner.post_dropout
-        place.check(attention.inner, {"rotary": False, "kv_heads": attention.inner.heads})
+        path.check(attention.inner, {"rotary": False, "kv_heads": attention.inner.heads})
         linear1 = network["linear1"]
         return {
             "d_model": linear1.in_features,
@@ -81,10 +81,10 @@ class BlockPair(Pair):
             "bias": linear1.bias is not None,
         }
 
-    def module_of(self, layer: Any, place: ModulePath) -> Any:
+    def module_of(self, layer: Any, path: ModulePath) -> Any:
         if layer.cross and not self.cross:  # one class of layers for two of modules
-            return _DECODER.module_of(layer, place)
-        module = super().module_of(layer, place)
+            return _DECODER.module_of(layer, path)
+        module = super().module_of(layer, path)
         return add_causal_mask(module) if layer.causal else module
 
     def tensors(self, module: Any) -> dict[str, Any]:
@@ -110,17 +110,17 @@ class StackPair(Pair):
         super().__init__(module, layer)
         self.block = block
 
-    def own_settings(self, module: Any, place: ModulePath) -> dict[str, Any]:
+    def own_settings(self, module: Any, path: ModulePath) -> dict[str, Any]:
         if not len(module.layers):
-            raise place.refusal(module, "has no layers", "1 or more")
+            raise path.refusal(module, "has no layers", "1 or more")
         blocks = []
         for i, each in enumerate(module.layers):
-            here = place.at(f"layers.{i}")
+            here = path.at(f"layers.{i}")
             if not computes_as(each, self.block.module):
                 raise here.refusal(each, "stands in a stack", f"nn.{self.block.module.__name__}")
             blocks.append(self.block.own_settings(each, here))
         if any(settings != blocks[0] for settings in blocks):
-            raise place.refusal(module, "has layers of different settings", "the same for all")
+            raise path.refusal(module, "has layers of different settings", "the same for all")
         settings = blocks[0] | {"causal": is_causal(module), "blocks": len(blocks)}
         settings["final_norm"] = module.norm is not None
         if module.norm is not None:
@@ -129,13 +129,13 @@ class StackPair(Pair):
             wanted = {name: settings[name] for name in found}
             if not computes_as(module.norm, nn.LayerNorm) or found != wanted:
                 allowed = f"None or nn.LayerNorm with {wanted}, as in the layers"
-                raise place.at("norm").refusal(module.norm, "stands behind the layers", allowed)
+                raise path.at("norm").refusal(module.norm, "stands behind the layers", allowed)
         if not self.block.cross:
             del settings["cross"]
         return settings
 
-    def torch_settings(self, layer: Any, place: ModulePath) -> dict[str, Any]:
-        block = self.block.torch_settings(layer.blocks[0], place.at("0"))
+    def torch_settings(self, layer: Any, path: ModulePath) -> dict[str, Any]:
+        block = self.block.torch_settings(layer.blocks[0], path.at("0"))
         norm = None
         if layer.norm is not None:
             norm = nn.LayerNorm(block["d_model"], layer.norm.eps, bias=block["bias"])
@@ -145,8 +145,8 @@ class StackPair(Pair):
         name = "decoder_layer" if self.block.cross else "encoder_layer"
         return {name: self.block.module(**block), **settings}
 
-    def module_of(self, layer: Any, place: ModulePath) -> Any:
-        module = super().module_of(layer, place)
+    def module_of(self, layer: Any, path: ModulePath) -> Any:
+        module = super().module_of(layer, path)
         return add_causal_mask(module) if layer.blocks[0].causal else module
 
     def tensors(self, module: Any) -> dict[str, Any]:
@@ -159,11 +159,11 @@ class StackPair(Pair):
         return found
 
 
-def _one(place: ModulePath, module: Any, what: str, values: list[Any]) -> Any:
+def _one(path: ModulePath, module: Any, what: str, values: list[Any]) -> Any:
     """The one value that all of these are. Raises ArgumentError for several."""
     if len(set(values)) > 1:
         found = ", ".join(map(str, sorted(set(values))))
-        raise place.refusal(module, f"has several {what}: {found}", "one for all its parts")
+        raise path.refusal(module, f"has several {what}: {found}", "one for all its parts")
     return values[0]
 
 
