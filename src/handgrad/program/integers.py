@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from handgrad.program.counted import Run, after_loops
 from handgrad.program.node import world
 from handgrad.program.rounds import fixed, guard, settled
 from handgrad.program.sizes import Size
@@ -17,10 +18,10 @@ from handgrad.program.sizes import Size
 class Integer(ABC):
     """An integer with its size. No subclass of int: 0.5 * n would never ask it."""
 
-    __slots__ = ("_born", "_size", "value")
+    __slots__ = ("_born", "_size", "runs", "value")
 
-    def __init__(self, value: int, size: Size | int | str) -> None:
-        self.value, self._size = int(value), Size.of(size)
+    def __init__(self, value: int, size: Size | int | str, runs: tuple[Run, ...] = ()) -> None:
+        self.value, self._size, self.runs = int(value), Size.of(size), runs
         w = world()
         counts = self._size.letters & w.counters.keys()
         self._born = tuple(w.open) if counts else ()
@@ -36,7 +37,8 @@ class Integer(ABC):
         A counter that outlives its round is that many rounds behind in a later one, and after
         the loop the last of all, or the number of its round, which then holds the count.
         """
-        return settled(self._size, self._born)
+        after = after_loops(self.value, self.runs)
+        return settled(self._size, self._born) if after is None else after
 
     @property
     def __class__(self) -> type:

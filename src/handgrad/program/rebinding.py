@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
 import functools
-import inspect
 import sys
-import textwrap
 import types
 from collections.abc import Iterator
 from typing import Any
 
 from handgrad.program.array_api import STAND_INS
+from handgrad.program.marking import EACH, MADE, STEPPED, marked, nested
 from handgrad.program.standins import (
     ARRAY_MODULES,
     BUILTINS,
@@ -23,13 +21,12 @@ from handgrad.program.standins import (
     shown_function,
     shown_module,
 )
+from handgrad.program.stepping import stepped
 
 _LIBRARIES = {*ARRAY_MODULES, *sys.stdlib_module_names, "torch", "jax", "array_api_compat"}
 #: Packages whose decorators only check what a function is given.
 _CHECKERS = ("jaxtyping", "beartype", "typeguard")
 _IN_ROUNDS = {id(f): g for f, g in ROUNDS.items()}
-_MADE = "__made__"  # and what a comprehension has made
-_EACH = "__each__"  # in a copy's globals: what a `for` goes over
 
 
 class Rebinder:
@@ -124,7 +121,7 @@ class Rebinder:
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
         copy = types.FunctionType(code, scope, function.__name__, function.__defaults__, cells)
         self._keep(function, copy)
-        self.codes.update(_nested(code))
+        self.codes.update(nested(code))
         copy.__kwdefaults__ = function.__kwdefaults__
         if function.__defaults__:
             copy.__defaults__ = tuple(map(self.shown, function.__defaults__))
@@ -150,8 +147,9 @@ class Rebinder:
             self._scopes[key] = {
                 **function.__globals__,
                 "__builtins__": tools,
-                _EACH: each,
-                _MADE: made,
+                EACH: each,
+                MADE: made,
+                STEPPED: stepped,
             }
         return self._scopes[key]
 
@@ -179,65 +177,5 @@ def _is_plain(kind: type) -> bool:
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    for each_code in _nested(code):
+    for each_code in nested(code):
         yield from each_code.co_names
-
-
-def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A code and those of the functions inside it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _nested(constant)
-
-
-class _Marking(ast.NodeTransformer):
-    """`for x in xs` goes over `__each__(xs)`, so that lists that loops filled are known."""
-
-    def _call(self, iterable: ast.expr) -> ast.expr:
-        name = ast.Name(_EACH, ast.Load())
-        return ast.copy_location(ast.Call(name, [iterable], []), iterable)
-
-    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
-        self.generic_visit(node)
-        return ast.copy_location(ast.Call(ast.Name(_MADE, ast.Load()), [node], []), node)
-
-    def visit_For(self, node: ast.For) -> ast.AST:
-        self.generic_visit(node)
-        node.iter = self._call(node.iter)
-        return node
-
-    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        self.generic_visit(node)
-        node.iter = self._call(node.iter)
-        return node
-
-
-def marked(function: types.FunctionType) -> types.CodeType:
-    """The function's code with its loops marked, where its source is there; else as it is."""
-    code = function.__code__
-    try:
-        lines, start = inspect.getsourcelines(function)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-    except (OSError, TypeError, SyntaxError, IndentationError):
-        return code
-    found = tree.body[0]
-    if not isinstance(found, ast.FunctionDef) or found.name != code.co_name:
-        return code
-    if not any(isinstance(n, ast.For | ast.comprehension) for n in ast.walk(found)):
-        return code
-    found.decorator_list, found.returns = [], None
-    _Marking().visit(found)
-    free = code.co_freevars
-    if free:  # inside a function that has the names of its closure
-        blank = ast.parse("def outer():\n    pass").body[0]
-        assert isinstance(blank, ast.FunctionDef)
-        values = [ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in free]
-        blank.body = [*values, found]
-        tree.body = [blank]
-    ast.increment_lineno(tree, start - 1)
-    ast.fix_missing_locations(tree)
-    whole = compile(tree, code.co_filename, "exec", dont_inherit=True)
-    copies = [c for c in _nested(whole) if c.co_name == code.co_name and c is not whole]
-    same = [c for c in copies if (c.co_varnames, c.co_freevars) == (code.co_varnames, free)]
-    return same[0] if same else code

@@ -345,8 +345,6 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
             result = wrap(known(*map(unwrap, args), **unwrap(kwargs)))
     except (NotImplementedError, TypeError) as e:
         w.refuse(f"{name} is not known with these arguments: {e}")
-    if function in CHANGING:
-        target = args[0]
     if function in VIEWS:
         result = viewed(result, args[0])
     if mask is not True:

@@ -64,6 +64,16 @@ def puts(x, i):
     return y, z
 
 
+@case(x=(N, D), v=('M', D), i=('M', int), j=('M', int))
+def repeated_indices(x, v, i, j):
+    y, z, u = x * 1, x * 1, x * 1
+    y[i] += v
+    z[i, j] = v[:, 0] ** 2
+    u[[0, 2, 0]] *= v[:3]
+    u[1:, j] -= 1.0
+    return y, z, u
+
+
 @case(x=(N, D))
 def inplace_all(x):
     y = x + 0

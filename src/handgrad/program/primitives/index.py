@@ -21,6 +21,7 @@ from handgrad.program.primitives.record import (
     record,
     whole,
 )
+from handgrad.program.primitives.writers import last_writers
 from handgrad.program.sizes import ONE, Size
 
 
@@ -237,8 +238,8 @@ def add_at_vjp(g: Node, y: Node, b: Node, v: Node, *arrays: Node, index: Index) 
 
 def store_vjp(g: Node, y: Node, b: Node, v: Node, *arrays: Node, index: Index) -> Gradients:
     kept = build("store", g, 0.0, *arrays, index=index)
-    read = unbroadcast(build("getitem", g, *arrays, index=index), v)
-    return (kept, read, *(None,) * len(arrays))
+    read = last_writers(build("getitem", g, *arrays, index=index), b, arrays, index)
+    return (kept, unbroadcast(read, v), *(None,) * len(arrays))
 
 
 def store_rule(base: Node, value: Node, *arrays: Node, index: Index) -> Node | None:
@@ -296,5 +297,5 @@ record(
     store_vjp,
     text=lambda e, n: e.call("stored", n.args[:2], at=e.index(n)),
     rewrite=store_rule,
-    samples=_CHANGED[:3],
+    samples=_CHANGED,
 )
