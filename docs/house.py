@@ -103,9 +103,12 @@ def levels(graph: Graph) -> list[list[str]]:
     """The rooms from the ground up, each above all that it imports."""
     height: dict[str, int] = {}
     while len(height) < len(graph):
-        for room in graph:
-            if room not in height and graph[room] <= height.keys():
-                height[room] = 1 + max((height[each] for each in graph[room]), default=-1)
+        ready = [room for room in graph if room not in height and graph[room] <= height.keys()]
+        if not ready:
+            circle = ", ".join(room for room in graph if room not in height)
+            raise ValueError(f"the rooms {circle} import each other; allowed: one way")
+        for room in ready:
+            height[room] = 1 + max((height[each] for each in graph[room]), default=-1)
     for room in graph:
         users = [height[each] for each in graph if room in graph[each]]
         if not graph[room] and min(users) > 1:

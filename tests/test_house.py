@@ -43,8 +43,8 @@ models: data dispatch kernels layers ops
 inference: data dispatch kernels layers models ops
 io: data dispatch inference layers models
 lora: data io layers models
-torch: dispatch kernels layers ops
-interop: layers torch
+torch: dispatch kernels layers losses ops
+interop: layers losses torch
 jax: dispatch layers losses optimizers
 training: calls data dispatch inference io jax kernels layers lora losses models ops optimizers
 onnx: data dispatch inference io layers models ops

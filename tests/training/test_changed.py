@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from handgrad.errors import HandgradWarning, RunError
-from handgrad.training.code import acts
+from handgrad.io.code import acts
 
 PROGRAM = '''
 """A training whose parts are the user's."""

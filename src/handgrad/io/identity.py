@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from handgrad.io.describing import Describer
 from handgrad.layers.base import Layer, walk
-from handgrad.training.describing import Describer
 
 
 def describe_model(model: Layer) -> dict[str, Any]:

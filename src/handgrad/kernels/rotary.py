@@ -63,7 +63,9 @@ def forward(
     base: float = 10000.0,
     frequencies: tuple[float, ...] | None = None,
 ) -> tuple[Array, Cache]:
-    cache = _tables(*x.shape[-2:], offset, base, frequencies, x.dtype)
+    # The tables are shared by all calls, so that each has views, whose shape its user may change.
+    tables = _tables(*x.shape[-2:], offset, base, frequencies, x.dtype)
+    cache = Cache(*(table.view() for table in tables))
     return _turned(x, cache, _empty(x), False), cache
 
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import HandgradError, HandgradWarning, RunError
+from handgrad.io.describing import Describer, is_setting
 from handgrad.io.identity import differences, shown
 from handgrad.layers.base import walk
 from handgrad.training.choices import engine_of
-from handgrad.training.describing import Describer, is_setting
 from handgrad.training.values import UnkeptError, decoded, encoded, put
 
 if TYPE_CHECKING:

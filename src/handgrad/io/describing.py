@@ -17,8 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.layers.base import Layer
-from handgrad.training.code import (
+from handgrad.io.code import (
     Cells,
     Globals,
     acts,
@@ -28,6 +27,7 @@ from handgrad.training.code import (
     methods_of,
     unwrapped,
 )
+from handgrad.layers.base import Layer
 
 #: Lists that are longer, such as a data set's texts, count by their checksum.
 _LONGEST: Final = 64
