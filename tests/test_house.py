@@ -60,7 +60,7 @@ deriving: checking data documents equations ops program
 limits: dispatch documents equations layers models ops recipes training
 exercises: checking data targets
 cli: checking data deriving dispatch equations exercises inference kernels layers limits losses mpi
- ops recipes targets training
+ ops program recipes targets training
 pytest_plugin: checking
 __main__: cli
 """

@@ -27,7 +27,7 @@ ALLOWED = {
     ("exercises/course.py", "exec"): "the package's own solution with a mistake of its own list",
     ("program/instrument.py", "compile"): "a function that is called anyway, so that it records",
     ("program/standins.py", "__import__"): "an import in a function that is called anyway",
-    ("program/rebinding.py", "compile"): "a function that is called anyway, with its loops marked",
+    ("program/marking.py", "compile"): "a function that is called anyway, with its loops marked",
     ("mpi/lost.py", "subprocess"): "a process of Python's that speaks when the ranks are gone",
     **dict.fromkeys(
         [("jax/loops.py", name) for name in ("exec", "compile")],
