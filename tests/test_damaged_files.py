@@ -19,13 +19,13 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from handgrad.hf.weights import arrays_of
 
 import handgrad as hg
 from fuzz import readers, run_folders
 from fuzz._judge import check_sentence
 from fuzz.harness.surface import generator
 from handgrad.errors import HandgradError
+from handgrad.io.hf.weights import arrays_of
 
 pytestmark = [
     pytest.mark.slow,
