@@ -15,7 +15,7 @@ import handgrad as hg
 from handgrad.errors import HandgradError
 from tests.rows import rows
 
-SETS: Final = ("first", "second")
+SETS: Final = ("first", "second", "third")
 #: Lengths of the letters in the order of the alphabet, which no derivation is proved at.
 LENGTHS: Final = (7, 5, 9, 4, 6, 8, 3, 11, 10)
 #: The error of differences over the sum of what it is added up from.
@@ -41,6 +41,8 @@ CASES: Final = [
 def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(tree, dict):
         return {name: mapped(each, function) for name, each in tree.items()}
+    if isinstance(tree, list):
+        return [mapped(each, function) for each in tree]
     return function(tree)
 
 
@@ -54,10 +56,12 @@ def flat(tree: Any) -> list[Any]:
 
 def specs(given: Any) -> list[tuple[Any, ...]]:
     """The shapes in letters of all arrays."""
+    if isinstance(given, tuple):
+        return [given]
     return [
         spec
-        for each in given.values()
-        for spec in (specs(each) if isinstance(each, dict) else [each])
+        for each in (given.values() if isinstance(given, dict) else given)
+        for spec in specs(each)
     ]
 
 

@@ -85,3 +85,20 @@ def test_cotangents_of_several_results_come_as_a_tuple():
     dy, dz = rng.random((2, 4)), rng.random(4)
     dx, _ = derived.backward((dy, dz), cache)
     np.testing.assert_allclose(dx, ((dy + dz) * (1 - y * y)) @ w.T)
+
+
+def test_arrays_from_elsewhere_have_one_name_in_both_functions():
+    """The backward meets them in another order than the forward."""
+    first, second = np.array([0, 1, 2]), np.array([2, 0, 0])
+
+    def forward(x):
+        return np.tanh(x[first] - 2 * x[second])
+
+    rng = np.random.default_rng(3)
+    x, dy = rng.standard_normal(3), rng.standard_normal(3)
+    d = hg.derive(forward, x=(3,))
+    slope = dy * (1 - np.tanh(x[first] - 2 * x[second]) ** 2)
+    expected = np.zeros(3)
+    np.add.at(expected, first, slope)
+    np.add.at(expected, second, -2 * slope)
+    np.testing.assert_allclose(d.backward(dy, d.forward(x)[1]), expected, rtol=1e-12)

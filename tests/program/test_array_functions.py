@@ -217,6 +217,15 @@ def by_cholesky(a, b):
     return scipy.linalg.cho_solve(factor, b)
 
 
+def pairs_above(x):
+    i, j = np.triu_indices(len(x), k=1)
+    return np.tanh(x[i] - 2 * x[j]).sum()
+
+
+def pairs_below(x):
+    return x[np.tril_indices(x.shape[0], -1, x.shape[1])] ** 2
+
+
 def unique_numbers(x, i):
     values, inverse = np.unique(i, return_inverse=True)
     return values[inverse] * x
@@ -303,6 +312,9 @@ MORE = [
     case("compress", lambda x: np.compress([True, False, True], x, axis=0) ** 2, x=("N", "D")),
     case("extract", lambda x: np.extract(x > 0, x) ** 2, x=("N", "D")),
     case("where-1", lambda x: x[np.where(x > 0)] ** 2, x=("N", "D")),
+    case("triu_indices", pairs_above, x=("N",)),
+    case("tril_indices", pairs_below, x=("N", "M")),
+    case("diag_indices", lambda x: x[np.diag_indices(len(x))] ** 2, x=("N", "N")),
     case("unique", unique_numbers, x=("N",), i=("N", int)),
     case("add.at", counted, x=("N", "D"), i=("N", int)),
     case("triu", lambda x: np.triu(x, 1) ** 2, x=("N", "D")),

@@ -120,7 +120,9 @@ class _Writing:
         results = self._forward()
         e, b = self.e, self.b
         cache = [(e.variables.get(id(n)) or e.text(n), n) for n in self.pair.kept]
-        b.names.taken |= {"forward", "backward", "dy", "cache"}
+        # Arrays from elsewhere have one name in both functions.
+        b.tables = e.tables
+        b.names.taken |= {"forward", "backward", "dy", "cache", *e.tables}
         body = self._backward(cache)
         read = letters_from(
             [

@@ -18,7 +18,7 @@ from handgrad.program.primitives.record import (
     no_gradient,
     record,
 )
-from handgrad.program.primitives.table import changing, known, refuse
+from handgrad.program.primitives.table import applied, changing, creation, known, refuse
 from handgrad.program.sizes import ONE, Size
 
 
@@ -45,6 +45,22 @@ def nonzero(a: Any) -> tuple[Node, ...]:
     x = as_node(a)
     node = build("nonzero", x)
     return tuple(build("part", node, index=i) for i in range(x.ndim))
+
+
+@creation(np.tril_indices)
+def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Node, ...]:
+    """Rows and columns of a triangle, whose number of elements is a letter of its own."""
+    return nonzero(build("not_equal", applied(np.tri, n, m, k), 0))
+
+
+@creation(np.triu_indices)
+def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Node, ...]:
+    return nonzero(build("equal", applied(np.tri, n, m, k - 1), 0))
+
+
+@creation(np.diag_indices)
+def diag_indices(n: Any, ndim: int = 2) -> tuple[Node, ...]:
+    return (applied(np.arange, n),) * ndim
 
 
 @known(np.flatnonzero)
