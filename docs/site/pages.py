@@ -92,7 +92,11 @@ def _shown(module: ModuleType, name: str) -> bool:
 
 def package_page(name: str, names: list[str]) -> str:
     """A page for a module, with everything that it makes public."""
-    module = "handgrad" if name == "handgrad" else f"handgrad.{name}"
+    import handgrad as hg
+
+    # `hg.hf` is handgrad.io.hf: a module has its own name beside the public one.
+    own = getattr(hg, name, None)
+    module = own.__name__ if inspect.ismodule(own) else f"handgrad.{name}".removesuffix(".handgrad")
     parts = [f"# {module}", "```{eval-rst}", f".. automodule:: {module}", "   :no-members:", ""]
     for each in names:
         value = getattr(importlib.import_module(module), each)

@@ -1,6 +1,7 @@
 """The table of primitives, walked: every column of every record on the record's own examples."""
 
 import importlib.util
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,10 @@ import scipy.special
 
 from handgrad.deriving.reverse import gradient
 from handgrad.program import primitives  # noqa: F401 (fills the table)
+from handgrad.program.emit import Emitter
+from handgrad.program.libraries import JAX, NUMPY, TORCH, Library, helper
 from handgrad.program.node import PRIMITIVES, Node, Program, World, build, within
-from handgrad.program.primitives.table import FUNCTIONS, HELPERS
+from handgrad.program.primitives.table import FUNCTIONS
 from handgrad.program.run import run
 from handgrad.program.sizes import ONE, Size
 
@@ -104,54 +107,21 @@ def test_vjp_of_vjp_meets_differences(name: str, case: int, seed: int) -> None:
     np.testing.assert_allclose(found, slope(contracted), rtol=1e-6, atol=1e-7)
 
 
-class Writer:
-    """All that a spelling may ask of an emitter, for one library and operands by name."""
-
-    def __init__(self, names: dict[int, str]) -> None:
-        self.names, self.helpers = names, set[str]()
-
-    def arg(self, n: Node, above: int = 0) -> str:
-        return repr(n.attrs["value"]) if n.op == "const" else self.names[id(n)]
-
-    operand = arg
-
-    def call(self, helper: str, args: Any, **keywords: Any) -> str:
-        self.helpers.add(helper)
-        given = [*map(self.arg, args), *(f"{k}={v}" for k, v in keywords.items())]
-        return f"{helper}({', '.join(given)})"
-
-    def size(self, s: Any) -> str:
-        return str(s)
-
-    def sizes(self, sizes: Any) -> str:
-        return f"({', '.join(map(str, sizes))},)"
-
-
-def spelled(node: Node, column: str) -> tuple[str, set[str], list[Node]]:
-    """A node's source in a library, the helpers it calls, and its operands but constants."""
-    record = PRIMITIVES[node.op]
-    spelling = getattr(record, column) or record.text
+def spelled(node: Node, library: Library) -> tuple[str, Emitter, list[Node]]:
+    """A node's source in a library, what wrote it, and its operands but constants."""
     operands = [a for a in node.args if a.op != "const"]
-    writer = Writer({id(a): f"x{k}" for k, a in enumerate(operands)})
-    if callable(spelling):
-        out = spelling(writer, node)
-        text = out[0] if isinstance(out, tuple) else out
-    elif spelling[0].isalpha():
-        text = f"{spelling}({', '.join(map(writer.arg, node.args))})"
-    elif len(node.args) == 1:
-        text = f"{spelling}{writer.arg(node.args[0])}"
-    else:
-        text = f" {spelling} ".join(map(writer.arg, node.args))
-    return text, writer.helpers, operands
+    e = Emitter(library, [f"x{k}" for k in range(len(operands))])
+    for k, a in enumerate(operands):
+        e.name(a, f"x{k}")
+    return e.text(node), e, operands
 
 
-def evaluated(node: Node, column: str, module: Any, convert: Callable[[Any], Any]) -> Any:
+def evaluated(node: Node, library: Library, module: Any, convert: Callable[[Any], Any]) -> Any:
     """The value of a node's source, run in a library."""
-    library = {"text": "numpy"}.get(column, column)
-    text, helpers, operands = spelled(node, column)
-    scope: dict[str, Any] = {"np": module, library: module, "scipy": scipy}
-    for h in helpers:
-        exec(HELPERS[h].get(library, HELPERS[h]["numpy"]), scope)
+    text, e, operands = spelled(node, library)
+    scope: dict[str, Any] = {library.alias: module, "scipy": scipy, "math": math, **e.tables}
+    for h in e.helpers:
+        exec(helper(h, library).replace("np.", f"{library.alias}."), scope)
     scope |= {f"x{k}": convert(a.value) for k, a in enumerate(operands)}
     return eval(text, scope)
 
@@ -175,7 +145,7 @@ def nodes(name: str, case: int) -> list[Node]:
 def test_numpy_spelling_gives_what_the_record_evaluates(name: str, case: int) -> None:
     with within(world()):
         for n in nodes(name, case):
-            got = evaluated(n, "text", np, lambda v: v)
+            got = evaluated(n, NUMPY, np, lambda v: v)
             np.testing.assert_array_equal(got, n.value)
             assert np.asarray(got).dtype == np.asarray(n.value).dtype
 
@@ -185,7 +155,7 @@ def test_torch_spelling_gives_what_numpy_gives(name: str, case: int) -> None:
     torch = pytest.importorskip("torch")
     with within(world()):
         for n in nodes(name, case):
-            got = evaluated(n, "torch", torch, lambda v: torch.as_tensor(np.array(v)))
+            got = evaluated(n, TORCH, torch, lambda v: torch.as_tensor(np.array(v)))
             if name == "argpartition":  # sorted wholly, which is a partition as well
                 got, want = np.sort(got, n.attrs["axis"]), np.sort(n.value, n.attrs["axis"])
             else:
@@ -202,7 +172,7 @@ def test_jax_spelling_gives_what_numpy_gives(name: str, case: int) -> None:
     with within(world()), jax.enable_x64(True):
         for n in nodes(name, case):
             scope = jax.numpy.asarray
-            got = evaluated(n, "jax", jax.numpy, scope)
+            got = evaluated(n, JAX, jax.numpy, scope)
             np.testing.assert_allclose(np.asarray(got), n.value, rtol=1e-6, atol=1e-8)
 
 

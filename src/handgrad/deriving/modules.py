@@ -145,8 +145,10 @@ def _compare(
         wanted = [*flat(y), *flat(back)]
     try:
         given = mapped(values, lambda x: _array(library, x))
-        own = [_array(library, np.asarray(dy)) for dy in dys]
         y, cache = called(names["forward"], parameters, given)
+        # A library may keep float32 where NumPy goes on in float64, as behind its np.eye.
+        kinds = [np.asarray(each).dtype for each in flat(y)]
+        own = [_array(library, dy.astype(kind)) for dy, kind in zip(dys, kinds, strict=True)]
         back = names["backward"](tuple(own) if len(own) > 1 else own[0], cache)
         found = [*flat(y), *flat(back)]
     except Exception as error:  # of code that no one wrote

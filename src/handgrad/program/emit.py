@@ -359,11 +359,12 @@ class Emitter:
         """An index as a tuple's elements, its slices spelled out."""
         parts = []
         for part in split_index(where):
-            if ":" in part and not part.startswith(("(", "[")):
-                ends = [end or "None" for end in part.split(":")]
-                parts.append(f"{self.names.builtin('slice')}({', '.join(ends)})")
-            else:
+            ends = split_index(part, ":")
+            if len(ends) == 1:
                 parts.append(part)
+            else:
+                given = ", ".join(end or "None" for end in ends)
+                parts.append(f"{self.names.builtin('slice')}({given})")
         return ", ".join(parts)
 
 
@@ -372,12 +373,12 @@ def has_parts(node: Node) -> bool:
     return node.op not in _ONCE and PRIMITIVES[node.op].parts is not None
 
 
-def split_index(where: str) -> list[str]:
-    """The parts of an index, at the commas that are in no brackets."""
+def split_index(where: str, at: str = ",") -> list[str]:
+    """The parts of an index, at the commas, or another sign, that are in no brackets."""
     parts, depth = [""], 0
     for sign in where:
         depth += (sign in "([{") - (sign in ")]}")
-        if sign == "," and not depth:
+        if sign == at and not depth:
             parts.append("")
         else:
             parts[-1] += sign

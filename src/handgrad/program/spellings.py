@@ -59,12 +59,15 @@ def _clamped(side: str, name: str) -> Spelling:
 def _where(e: Emitter, n: Node) -> Text:
     """A choice between 1 and 0 is the truth of it as a number, of the arrays' type."""
     condition, one, other = n.args
+    if e.is_number(condition):
+        return f"({e.arg(one)} if {e.arg(condition)} else {e.arg(other)})"
     if (number(one), number(other)) == (1, 0) and n.kind == "f":
         return e.as_float(condition)
-    if e.library.name == "torch" and e.is_number(one) and e.is_number(other):
-        chosen = f"torch.where({', '.join(map(e.arg, n.args))})"
-        return f"{chosen}.to({e.float})"
-    return f"np.where({', '.join(map(e.arg, n.args))})"
+    if e.is_number(one) and e.is_number(other) and n.kind == "f":
+        # PyTorch takes two numbers for single precision.
+        numbers = f"torch.tensor(({e.arg(one)}, {e.arg(other)}){e.dtype()})"
+        return f"torch.where({e.arg(condition)}, *{numbers})"
+    return f"torch.where({', '.join(map(e.arg, n.args))})"
 
 
 def _choice(e: Emitter, n: Node) -> Text:
@@ -134,13 +137,6 @@ def _sorting(module: str) -> Spelling:
     )
 
 
-def _eye(e: Emitter, n: Node) -> Text:
-    rows, columns, k = e.size(n.attrs["rows"]), e.size(n.attrs["columns"]), n.attrs["k"]
-    if k == 0:
-        return f"torch.eye({rows}, {columns}{e.dtype()})"
-    return f"torch.ones({rows}, {columns}{e.dtype()}).triu({k}).tril({k})"
-
-
 _TORCH: Final[dict[str, str | Spelling]] = {
     "max": _method("amax"),
     "min": _method("amin"),
@@ -155,7 +151,6 @@ _TORCH: Final[dict[str, str | Spelling]] = {
     "getitem": _selected,
     "contract": _einsum,
     "argsort": _sorting("torch"),
-    "eye": _eye,
     "degrees": "torch.rad2deg",
     "radians": "torch.deg2rad",
     "erf": "torch.erf",
@@ -189,7 +184,7 @@ def _mean(e: Emitter, n: Node) -> Text:
 
 for _name, _spelling in {**_TORCH, "broadcast_to": _spread, "mean": _mean, "sum": _mean}.items():
     _own = PRIMITIVES[_name].torch
-    if not _own or _name in ("broadcast_to", "mean", "sum"):
+    if not _own or _name in ("broadcast_to", "mean", "sum", "where"):
         PRIMITIVES[_name] = replace(PRIMITIVES[_name], torch=_spelling)
 for _name, _spelling in _JAX.items():
     if not PRIMITIVES[_name].jax:

@@ -143,6 +143,10 @@ def contract_text(library: str) -> Any:
     def text(e: Any, n: Node) -> str | tuple[str, int]:
         a, b, out = n.attrs["left"], n.attrs["right"], n.attrs["out"]
         x, y = n.args
+        if library == "torch" and {x.kind, y.kind} in ({"f", "i"}, {"f", "b"}):
+            # PyTorch multiplies matrices of one kind alone.
+            first, second = (e.arg(z) if z.kind == "f" else e.as_float(z) for z in (x, y))
+            return f"{library}.einsum({subscripts(a, b, out)!r}, {first}, {second})"
         if (matrices := as_matrices(e, n)) is not None:
             return matrices, 6
         if a == (0,) and b == (1,):

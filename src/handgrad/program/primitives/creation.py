@@ -59,11 +59,12 @@ record(
     lambda rows, columns, k: ((Size.of(rows), Size.of(columns)), "f"),
     text=lambda e, n: f"np.eye({_eye_arguments(e, n)})",
     torch=lambda e, n: (
-        f"torch.eye({e.size(n.attrs['rows'])}, {e.size(n.attrs['columns'])})"
-        if n.attrs["k"] == 0
-        else f"torch.diag(torch.ones({e.size(n.attrs['rows'])}), {n.attrs['k']})"
-        f"[:{e.size(n.attrs['rows'])}, :{e.size(n.attrs['columns'])}]"
+        f"torch.ones({e.size(n.attrs['rows'])}, {e.size(n.attrs['columns'])}{e.dtype()})"
+        f".triu({n.attrs['k']}).tril({n.attrs['k']})"
+        if n.attrs["k"]
+        else f"torch.eye({e.size(n.attrs['rows'])}, {e.size(n.attrs['columns'])}{e.dtype()})"
     ),
+    jax=lambda e, n: f"np.eye({_eye_arguments(e, n)}{e.dtype()})",
     samples=(
         Sample((), {"rows": _M, "columns": _M, "k": 0}),
         Sample((), {"rows": _M, "columns": _N, "k": 1}),
