@@ -262,3 +262,11 @@ def test_slopes_where_pieces_meet(ties: str, slopes: tuple[float, ...]) -> None:
     for f, slope in zip((RELU, PIECES, lambda x: build("abs", x)), slopes, strict=True):
         _, dx = gradients(f, [0.0, 2.0], ties=ties)
         np.testing.assert_array_equal(dx, [slope, 2])
+
+
+@pytest.mark.parametrize("function", [sp.i1, sp.i1e, sp.j1])
+def test_bessel_functions_of_order_one_rise_by_a_half_at_0(function: Any) -> None:
+    _, slope = gradients(np_(function), [0.0, 1.0])
+    h = 1e-7  # i1e is x / 2 · (1 − |x|) near 0
+    near = (function(np.array([h, 1 + h])) - function(np.array([-h, 1 - h]))) / (2 * h)
+    np.testing.assert_allclose(slope, near * [1, 2], rtol=1e-6)

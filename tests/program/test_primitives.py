@@ -119,7 +119,8 @@ def spelled(node: Node, library: Library) -> tuple[str, Emitter, list[Node]]:
 def evaluated(node: Node, library: Library, module: Any, convert: Callable[[Any], Any]) -> Any:
     """The value of a node's source, run in a library."""
     text, e, operands = spelled(node, library)
-    scope: dict[str, Any] = {library.alias: module, "scipy": scipy, "math": math, **e.tables}
+    scope: dict[str, Any] = {"scipy": scipy, "math": math, **e.tables}
+    scope |= {library.name: importlib.import_module(library.name), library.alias: module}
     for h in e.helpers:
         exec(helper(h, library).replace("np.", f"{library.alias}."), scope)
     scope |= {f"x{k}": convert(a.value) for k, a in enumerate(operands)}

@@ -169,17 +169,28 @@ def multigammaln(a: Any, d: Any) -> Node:
     return y
 
 
+def by_argument(y: Node, x: Node) -> Node:
+    """y / x for a function that is x / 2 near 0."""
+    return build("where", build("equal", x, 0), 0.5, y / nonzero(x))
+
+
 # Bessel functions.
 special("i0", lambda g, y, x: (g * build("i1", x),), aliases=(np.i0,))
-special("i1", lambda g, y, x: (g * (build("i0", x) - y / nonzero(x)),))
+special("i1", lambda g, y, x: (g * (build("i0", x) - by_argument(y, x)),))
 special("i0e", lambda g, y, x: (g * (build("i1e", x) - build("sign", x) * y),))
 special(
     "i1e",
-    lambda g, y, x: (g * (build("i0e", x) - y * (build("sign", x) + 1 / nonzero(x))),),
+    lambda g, y, x: (g * (build("i0e", x) - y * build("sign", x) - by_argument(y, x)),),
 )
-special("j0", lambda g, y, x: (-(g * build("j1", x)),), torch="torch.special.bessel_j0")
+special(
+    "j0",
+    lambda g, y, x: (-(g * build("j1", x)),),
+    torch="torch.special.bessel_j0",
+    jax=lambda e, n: f"jax.scipy.special.bessel_jn({e.arg(n.args[0])}, v=1)[0]",
+)
 special(
     "j1",
-    lambda g, y, x: (g * (build("j0", x) - y / nonzero(x)),),
+    lambda g, y, x: (g * (build("j0", x) - by_argument(y, x)),),
     torch="torch.special.bessel_j1",
+    jax=lambda e, n: f"jax.scipy.special.bessel_jn({e.arg(n.args[0])}, v=1)[1]",
 )
