@@ -68,7 +68,7 @@ class Setting:
 
     @property
     def is_free(self) -> bool:
-        """Whether the setting is a number, which stays a variable."""
+        """Return whether the setting is a number, which stays a variable."""
         is_number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
         return is_number and not self.is_fixed
 
@@ -215,7 +215,7 @@ def _tree(path: Path, value: Any, *, is_setting: bool = False) -> Any:
 
 
 def _plain(value: Any) -> bool:
-    """Whether a tuple or list has no array in it, and no shape."""
+    """Return whether a tuple or list has no array in it, and no shape."""
     return all(
         not hasattr(leaf, "shape") and not is_shape(leaf) and not isinstance(leaf, str)
         for leaf in leaves(value)
@@ -239,7 +239,7 @@ def _example(path: Path, value: Any) -> Spec:
 
 
 def is_shape(value: Any, *, alone: bool = False) -> bool:
-    """Whether an argument is a shape in letters, such as ("N", "4 * H"), ("N", bool) or ().
+    """Return whether an argument is a shape in letters, such as ("N", "4 * H"), ("N", bool) or ().
 
     alone: a tuple of numbers is one as well.
     """

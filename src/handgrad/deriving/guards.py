@@ -90,7 +90,7 @@ def checks(e: Emitter, arguments: Arguments, world: World, names: dict[str, str]
 
 
 def _always(size: Size, lengths: Collection[str]) -> bool:
-    """Whether a size is at least 0 whatever the lengths are."""
+    """Return whether a size is at least 0 whatever the lengths are."""
     return all(c > 0 and all(atom in lengths for atom in atoms) for atoms, c in size.terms)
 
 

@@ -90,7 +90,7 @@ def frontier(forward: Program, gradients: Sequence[Node]) -> list[Node]:
 
 
 def is_plain(node: Node) -> bool:
-    """Whether a node is a number made of sizes and settings alone."""
+    """Return whether a node is a number made of sizes and settings alone."""
     if node.shape or node.op in ("loop", "part"):
         return False
     return node.op in ("const", "size") or (bool(node.args) and all(map(is_plain, node.args)))

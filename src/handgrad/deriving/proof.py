@@ -65,7 +65,7 @@ class Proof:
 
     @cached_property
     def is_single(self) -> bool:
-        """Whether the forward makes arrays single: its differences are rounded to that."""
+        """Return whether the forward makes arrays single: its differences are rounded to that."""
         waiting = [self.pair.traced.program]
         while waiting:
             body = waiting.pop().body
@@ -104,7 +104,7 @@ class Proof:
                 yield Trial(values, f"{setting.name} = {other}")
 
     def _takes(self, trial: Trial) -> bool:
-        """Whether both forwards take these arguments and have results that are not empty."""
+        """Return whether both forwards take these arguments and have results that are not empty."""
         try:
             if self._forward(trial)[2]:
                 return False

@@ -126,7 +126,7 @@ def results_of(result: Any, function: Callable[..., Any]) -> list[Node]:
 
 
 def has_cache(result: Any, array: Any) -> bool:
-    """Whether the second of two results is a cache: what is no plain arrays, or holds an input."""
+    """Return whether a second result is a cache: no plain arrays, or with an input in it."""
     if not (type(result) is tuple and len(result) == 2) or isinstance(result[1], array):
         return False
     y, cache = result

@@ -132,7 +132,7 @@ class Emitter:
     # Expressions
 
     def is_number(self, node: Node) -> bool:
-        """Whether a node is a number of Python, made of constants, sizes and settings."""
+        """Return whether a node is a number of Python, made of constants, sizes and settings."""
         if id(node) not in self.numbers:
             self.numbers[id(node)] = node.op in ("const", "size") or (
                 not node.shape
@@ -314,7 +314,7 @@ class Emitter:
         return is_statement or self.uses[id(node)] > 1 or bool(node.name) or id(node) in keep
 
     def _repeats(self, node: Node) -> bool:
-        """Whether an expression may as well be repeated: a short view, or a short number."""
+        """Return whether an expression may as well be repeated: a short view, or a short number."""
         if node.op in _VIEWS or self.is_number(node):
             return len(self.text(node)) <= _SHORT
         return False
@@ -369,7 +369,7 @@ class Emitter:
 
 
 def has_parts(node: Node) -> bool:
-    """Whether a function has several results."""
+    """Return whether a function has several results."""
     return node.op not in _ONCE and PRIMITIVES[node.op].parts is not None
 
 

@@ -25,7 +25,7 @@ class Library:
 
     @property
     def changes(self) -> bool:
-        """Whether arrays can be changed in place."""
+        """Return whether arrays can be changed in place."""
         return bool(self.copies)
 
 

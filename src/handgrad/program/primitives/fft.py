@@ -92,7 +92,7 @@ _transform("ifft", np.fft.ifftn, ifft_vjp)
 
 
 def half(n: Size) -> Size:
-    """How many of n points of a real array's transform are kept."""
+    """Return how many of n points of a real array's transform are kept."""
     return n // 2 + 1
 
 

@@ -57,7 +57,7 @@ def section(x: Node, axis: int, start: Any, stop: Any) -> Node:
 
 
 def slice_size(part: slice, size: Size) -> Size:
-    """How many elements a slice takes from an axis, in letters.
+    """Return how many elements a slice takes from an axis, in letters.
 
     On which side of the axis' ends a bound lies is that of the example; where letters leave it
     open, a guard is made.

@@ -156,7 +156,7 @@ def cast(x: Node, kind: Any) -> Node:
 
 
 def is_single(x: Node) -> bool:
-    """Whether an array is of float32 though it is traced with doubles."""
+    """Return whether an array is of float32 though it is traced with doubles."""
     return x.kind == "f" and np.asarray(x.value).dtype == np.float32
 
 

@@ -50,7 +50,7 @@ def tile(x: Any, reps: Any) -> Node:
 
 
 def widths(given: Any, rank: int) -> list[tuple[Size, Size]]:
-    """How much is padded before and after each axis, in the forms that NumPy takes."""
+    """Return how much is padded before and after each axis, in the forms that NumPy takes."""
     if isinstance(given, Node):
         given = constant(given)
     if isinstance(given, np.ndarray):
