@@ -43,22 +43,6 @@ def as_examples(x: Any, what: str = "x") -> Array | Pixels | Sequences:
     return array
 
 
-def in_columns(x: Any, columns: Sequence[str]) -> Any:
-    """The columns of these names of a frame, in this order; whatever is no frame as it is.
-
-    Raises DataError for a frame without one of them.
-    """
-    own = getattr(x, "columns", None)
-    if own is None or not columns:
-        return x
-    names = [str(name) for name in own]
-    for name in columns:
-        if name not in names:
-            raise DataError(f"x has no column {name!r}; expected {', '.join(columns)}")
-    values = x.to_numpy()
-    return values[:, [names.index(name) for name in columns]]
-
-
 def as_array(value: Any, what: str, columns: Sequence[Any] = ()) -> Array:
     """An array of numbers. Raises DataError for anything else, naming the column of a table."""
     given = value.to_numpy() if hasattr(value, "to_numpy") else value

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.data.encoding import TableEncoding
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, DataError, ShapeError
 
@@ -36,6 +37,9 @@ def step(kind: _Class) -> _Class:
     """Enter a dataclass of settings in `STEPS` under its name."""
     STEPS[kind.name] = kind  # type: ignore[attr-defined]
     return kind
+
+
+step(TableEncoding)
 
 
 @step

@@ -111,6 +111,20 @@ class Several:
 
 
 @dataclass(frozen=True)
+class Mapped:
+    """A table of values of one kind under names that nobody knows before."""
+
+    kind: Kind
+
+    @property
+    def allowed(self) -> str:
+        return f"a table such as {{name = ...}}, each {self.kind.allowed}"
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, dict) and all(self.kind.fits(item) for item in value.values())
+
+
+@dataclass(frozen=True)
 class Size:
     """One integer for every axis, or a list with one for each of at most two."""
 
