@@ -199,3 +199,12 @@ def test_text_of_cells_of_frames():
     assert list(map(text_of, values)) == [
         *("", "", "3", "2.5", "x", "4", "2026-01-02T00:00:00", "True"),
     ]
+
+
+def test_targets_may_be_numbers_as_people_write_them(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,price\n" + "".join(f'{i % 7},"${1000 + i:,}.50"\n' for i in range(40)))
+    found = data.load("table", path)
+    assert found.classes == ()
+    prices = np.concatenate([found.y_train, found.y_test])
+    np.testing.assert_array_equal(np.sort(prices), 1000.5 + np.arange(40))

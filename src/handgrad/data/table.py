@@ -24,7 +24,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.arrays import class_indices
 from handgrad.data.blocks import CellColumns, NoNumberError, NumberBlocks
-from handgrad.data.cells import numbers_of
+from handgrad.data.cells import DECIMALS, number_of, numbers_of
 from handgrad.data.dataset import TEST_FRACTION, Dataset, Pixels, split_indices
 from handgrad.data.encoding import TableEncoding, date_pattern, is_running, table_encoding
 from handgrad.data.files import Bound
@@ -286,16 +286,17 @@ class _Table(Generic[Kept]):
             numbers = self._are_numbers(known)
             self._check_classes(known, numbers)
         if numbers:
-            wrong = next((label for label in known if not is_number(label)), None)
+            values = _target_numbers(known)
+            wrong = next((k for k, value in zip(known, values, strict=True) if value is None), None)
             if wrong is not None:
                 raise DataError(
                     f"{self._path}: row {self._first_row[wrong]} has the target {shown(wrong)}; "
                     "expected numbers, or classes in all rows"
                 )
-            return np.array([float(label) for label in known], np.float32)[self._targets], []
+            return np.array(values, np.float32)[self._targets], []
         if all(map(_INDEX.fullmatch, known)):
-            values = np.array([int(label) for label in known])
-            (classes,), names = class_indices(self._path, [values], None)
+            numbered = np.array([int(label) for label in known])
+            (classes,), names = class_indices(self._path, [numbered], None)
         else:  # not as an array, where each would be as long as the longest
             names = sorted(known)
             order = {label: i for i, label in enumerate(names)}
@@ -330,11 +331,18 @@ class _Table(Generic[Kept]):
 
     def _are_numbers(self, known: Sequence[str]) -> bool:
         """Numbers where most targets are, unless they are few different whole ones."""
-        numeric = [label for label in known if is_number(label)]
+        numeric = [value for value in _target_numbers(known) if value is not None]
         if 2 * len(numeric) <= len(known):
             return False
-        whole = all(float(label).is_integer() for label in numeric)
-        return not whole or len(known) > MOST_CLASSES
+        return not all(map(float.is_integer, numeric)) or len(known) > MOST_CLASSES
+
+
+def _target_numbers(known: Sequence[str]) -> list[float | None]:
+    """The numbers of targets as people write them, None for a target that is none."""
+    if all(map(is_number, known)):
+        return list(map(float, known))
+    ways = [[number_of(label, decimal) for label in known] for decimal in DECIMALS]
+    return min(ways, key=lambda values: values.count(None))
 
 
 class _Examples(Generic[Kept]):
