@@ -10,13 +10,14 @@ import numpy as np
 from handgrad import initializers
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.geometry.windows import Setting, output_size, per_axis, unpadded_size
 from handgrad.initializers import Initializer
 from handgrad.layers.base import OpLayer, Shape
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.inputs import in_own_type
 from handgrad.ops import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from handgrad.ops.activation import check_activation
-from handgrad.ops.windows import Setting, check_setting, output_size, per_axis, unpadded_size
+from handgrad.ops.windows import check_setting
 
 
 def _setting(layer: str, name: str, setting: Setting, axes: int, *, least: int) -> Shape:

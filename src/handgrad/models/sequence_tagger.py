@@ -9,13 +9,13 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.geometry.steps import active_steps, in_time_order
 from handgrad.layers import GRU, LSTM, RNN, Dense, Embedding, LeakyRNN
 from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.recurrent import Recurrent, State
 from handgrad.ops.arguments import check_choice
-from handgrad.ops.recurrence import active_steps, in_time_order
 
 CELLS: Final[dict[str, type[Recurrent]]] = {
     "lstm": LSTM,

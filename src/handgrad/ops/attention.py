@@ -11,6 +11,7 @@ from array_api_compat import array_namespace, device
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.geometry.axes import sum_to
 from handgrad.ops.arguments import (
     check_integer,
     check_length_values,
@@ -18,7 +19,6 @@ from handgrad.ops.arguments import (
     check_size,
 )
 from handgrad.ops.dropout import draw_mask
-from handgrad.ops.matmul import sum_to
 from handgrad.ops.scores import check_pairs, masked, weights
 
 if TYPE_CHECKING:
