@@ -77,7 +77,7 @@ def accelerate(module: Any) -> Acceleration:
     are left, as are products too small to gain, and modules that compute otherwise than their class
     says: those with parametrizations or a forward of their own, and an encoder layer or attention
     with parts that have hooks or are of another class, because it never calls them. Such an encoder
-    layer is left whole, with all its parts, so that what looks into it sees the same bits as before.
+    layer is left whole, with all its parts, so that what looks into it sees the bits of before.
 
     Raises ArgumentError for anything but a torch.nn.Module.
     """
