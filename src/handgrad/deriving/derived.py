@@ -8,6 +8,7 @@ from functools import cached_property
 
 from handgrad.deriving.algebra import Step
 from handgrad.deriving.guards import fixed_letters
+from handgrad.deriving.orders import Order, Orders, of_size
 from handgrad.deriving.pair import Pair
 from handgrad.deriving.proof import Proof
 from handgrad.deriving.written import Written
@@ -55,3 +56,22 @@ class Derived:
     @cached_property
     def fixed(self) -> Mapping[str, int]:
         return fixed_letters(self.pair.traced.world)
+
+    def orders(self, bounds: Mapping[str, Order] | None = None) -> dict[str, Orders]:
+        """The orders of operations and memory of the forward and of the backward.
+
+        bounds: letters that are known to be at most others.
+        """
+        counters = self.pair.traced.world.counters
+        known = {letter: of_size(count, bounds or {}) for letter, count in counters.items()}
+        programs = {"forward": self.pair.traced.program, "backward": self.pair.backward}
+        return {
+            name: Orders.of(program, {**known, **(bounds or {})})
+            for name, program in programs.items()
+        }
+
+    @property
+    def order(self) -> str:
+        """The orders in a line: `backward: O(D·N), forward: O(D·N)`."""
+        orders = self.orders()
+        return ", ".join(f"{name}: {orders[name].operations}" for name in ("backward", "forward"))

@@ -73,6 +73,7 @@ class _Story:
                 yield Equation(row(symbol, Sign("="), self.formulas.of(node)))
         yield Heading("What is kept")
         yield from self._kept()
+        yield from self._order()
         yield Heading("Proof")
         yield from self._proof()
         yield Heading("As Python")
@@ -127,6 +128,15 @@ class _Story:
                 shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
             rows.append((Mono(name), shape if k < len(kept) else "a length"))
         yield Table(("array", "shape"), tuple(rows))
+
+    def _order(self) -> Iterator[Block]:
+        """The orders of operations and of memory, counted in the letters of the sizes."""
+        orders = self.derivation.orders()
+        yield Paragraph(
+            f"Operations, in order: {self.derivation.order}. The backward holds "
+            f"{orders['backward'].held} elements at once; the forward makes "
+            f"{orders['forward'].made} in all."
+        )
 
     def _proof(self) -> Iterator[Block]:
         """What was run, and that it was right."""

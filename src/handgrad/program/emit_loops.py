@@ -60,7 +60,8 @@ class _Writing:
             text = e.arg(first, 8 if self.inside[k] else 0)
             name = e.names.fresh(carry.name or called or self.results[k].name or "carried")
             e.name(carry, name)
-            copies = e.library.copies if self.inside[k] and first.op != "zeros" else ""
+            is_new = first.op == "zeros" and id(first) not in e.variables
+            copies = e.library.copies if self.inside[k] and not is_new else ""
             e.line(f"{name} = {text}{copies}")
         for i in range(self.loop.carried, len(self.body.outputs)):
             if i in self.wanted:
