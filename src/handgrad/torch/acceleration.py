@@ -76,8 +76,8 @@ def accelerate(module: Any) -> Acceleration:
     can, and PyTorch otherwise. Modules with parameters that no class of handgrad.torch stands for
     are left, as are products too small to gain, and modules that compute otherwise than their class
     says: those with parametrizations or a forward of their own, and an encoder layer or attention
-    with parts that have hooks or are of another class, because it never calls them. Such an encoder
-    layer is left whole, with all its parts, so that what looks into it sees the same bits as before.
+    with parts that have hooks or are of another class, because it never calls them. Such a layer is
+    left whole, with all its parts, so that what looks into it sees the same bits as before.
 
     Raises ArgumentError for anything but a torch.nn.Module.
     """
