@@ -29,8 +29,8 @@ class Pad(Layer):
     comes back to the place from which its value was copied.
 
     Raises ArgumentError for another mode, and for paddings that are no pairs of ints from 0;
-    ShapeError for an x with fewer axes, and where it is too short for its mirror or copy or y larger
-    than any memory.
+    ShapeError for an x with fewer axes or too short for its mirror or copy, and a y larger than any
+    memory.
     """
 
     def __init__(
