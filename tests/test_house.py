@@ -19,6 +19,7 @@ HELPERS: Final = {
     "escaping",
     "forward_backward",
     "initializers",
+    "keywords",
     "lazy",
     "printing",
     "streams",
@@ -71,6 +72,28 @@ REWRITTEN: Final = frozenset({"kernels"})
 #: Rooms whose classes have names that others have.
 NAMES_ALIKE: Final = REWRITTEN | {"deriving", "program"}
 
+#: The most parameters of a function, its settings by `Unpack` counted as one.
+MOST_PARAMETERS: Final = 10
+#: Functions that have more, because PyTorch's own of that kind has them.
+PYTORCH_SIGNATURES: Final = {
+    # scaled_dot_product_attention; attn_mask is bias or mask, and lengths, offset, rng are added.
+    "handgrad.ops.attention.forward",
+    "handgrad.ops.attention.validate",
+    "handgrad.kernels.attention.forward",
+    # torch.optim's adam and adamw as functions, of which scale is grad_scale.
+    "handgrad.kernels.adam.update",
+    "handgrad.kernels.adamw.update",
+}
+#: Functions that have more until they are written anew.
+LONG_SIGNATURES: Final = {
+    "handgrad.cli.train._train",
+    "handgrad.cli.train.command",
+    "handgrad.program.primitives.pointwise.elementwise",
+    "handgrad.program.primitives.record.record",
+    "handgrad.training.run.train",
+    "handgrad.training.trainer.__init__",
+}
+
 
 def may_import() -> dict[str, set[str]]:
     lines = MAY_IMPORT.strip().replace("\n ", " ").splitlines()
@@ -116,6 +139,25 @@ def test_rooms_import_downward() -> None:
         for room, others in may_import().items()
     }
     assert circles(downward) == set()
+
+
+def parameters_of(function: ast.FunctionDef) -> list[str]:
+    """The names of its parameters, without that of the object it is called on."""
+    given = function.args
+    several = [given.vararg, *given.kwonlyargs, given.kwarg]
+    listed = [*given.posonlyargs, *given.args, *(each for each in several if each is not None)]
+    return [each.arg for each in listed if each.arg not in ("self", "cls")]
+
+
+def test_no_function_has_more_parameters_than_one_can_read() -> None:
+    """The lists name what has them today, so that neither of them outlives its reason."""
+    found = {
+        f"{module}.{node.name}"
+        for module, file in house.modules().items()
+        for node in ast.walk(house.tree_of(file))
+        if isinstance(node, ast.FunctionDef) and len(parameters_of(node)) > MOST_PARAMETERS
+    }
+    assert found == PYTORCH_SIGNATURES | LONG_SIGNATURES
 
 
 def test_no_method_is_replaced_when_a_class_is_made() -> None:

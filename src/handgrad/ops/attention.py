@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -100,13 +100,8 @@ def validate_values(
     v: Array,
     bias: Array | None = None,
     *,
-    mask: Array | None = None,
     lengths: Array | None = None,
-    causal: bool = False,
-    offset: int = 0,
-    scale: float | None = None,
-    dropout_p: float = 0.0,
-    rng: np.random.Generator | None = None,
+    **settings: Any,
 ) -> None:
     if lengths is not None:
         check_length_values("attention", lengths, k.shape[2])
