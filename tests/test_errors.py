@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+import handgrad
 from handgrad.errors import DataError
+
+PACKAGE = Path(handgrad.__file__).parent
 
 
 @pytest.mark.parametrize("letter", ["x", "ä", "\x1b"])
@@ -26,3 +32,16 @@ def test_a_text_of_many_words_does_too() -> None:
 def test_a_usual_text_stays() -> None:
     text = "x" * 400 + " is no path; allowed: " + ", ".join("abcdefgh" * 10)
     assert str(DataError(text)) == text
+
+
+def test_sentences_cut_texts_by_one_helper() -> None:
+    """A text is cut by `handgrad.escaping`, which keeps both ends and counts escapes."""
+    own = re.compile(r'\[: ?\d+\](!r\}|\}\.\.\.")|\[: ?[4-9]0\]\}')
+    found = {
+        f"{file.name}: {line.strip()}"
+        for room in ("data", "io", "onnx", "lora", "recipes", "training", "inference", "cli")
+        for file in (PACKAGE / room).rglob("*.py")
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if own.search(line)
+    }
+    assert found == set()

@@ -23,8 +23,9 @@ from handgrad.arrays import Array
 from handgrad.data.arrays import class_indices
 from handgrad.data.dataset import TEST_FRACTION, Dataset, Pixels, split_indices
 from handgrad.data.files import Bound
-from handgrad.data.rows import is_number, rows_of, shown, unnamed, width_of
+from handgrad.data.rows import is_number, rows_of, unnamed, width_of
 from handgrad.errors import DataError
+from handgrad.escaping import cut, listed, quoted
 
 TARGET_COLUMNS: Final = ("label", "class", "target", "y")
 #: So many different whole numbers are classes; of more, the target is a number.
@@ -130,10 +131,10 @@ class _Blocks:
                 if not is_number(cell)
             ]
             number, i, cell = wrong[0]
-            where = f" in column {self.columns[i]!r}" if self.columns else ""
+            where = f" in column {quoted(self.columns[i])}" if self.columns else ""
             ways = self._ways({i for _, i, _ in wrong})
             raise DataError(
-                f"{self.path}: row {number} has {shown(cell)}{where}; expected a number that "
+                f"{self.path}: row {number} has {quoted(cell)}{where}; expected a number that "
                 f"float32 holds in every column but the target{ways}"
             )
         self.blocks.append(block.reshape(len(self._rows), -1))
@@ -144,7 +145,7 @@ class _Blocks:
         if not (self.columns and self.may_drop):
             return ""
         names = [self.columns[i] for i in sorted(wrong)]
-        return f"; to leave out the columns with others: drop={shown(str(names), 200)[1:-1]}"
+        return f"; to leave out the columns with others: drop={cut(str(names), 200)}"
 
 
 class _Table:
@@ -177,7 +178,7 @@ class _Table:
             named = next(iter(self._drop), None) if self._target is None else self._target
             if named is not None:
                 raise DataError(
-                    f"{self._path} has no header; expected one with the column {named!r}"
+                    f"{self._path} has no header; expected one with the column {quoted(named)}"
                 )
         self._width, self._unnamed = width_of(row, self._width, self._unnamed), 0
         if len(row) != self._width:
@@ -215,14 +216,14 @@ class _Table:
         else:
             if self._target is not None:
                 raise DataError(
-                    f"{self._path} has no column {self._target!r}; expected one of "
-                    f"{shown(', '.join(names), 200)}"
+                    f"{self._path} has no column {quoted(self._target)}; expected one of "
+                    f"{listed(names)}"
                 )
         for name in self._drop:
             if name not in names or names.index(name) == self._column:
                 raise DataError(
-                    f"{self._path} has no column {name!r} to drop beside the target; expected one "
-                    f"of {shown(', '.join(names), 200)}"
+                    f"{self._path} has no column {quoted(name)} to drop beside the target; "
+                    f"expected one of {listed(names)}"
                 )
         left_out = ("", *self._drop)
         self._kept = [
@@ -234,13 +235,13 @@ class _Table:
             twice = names[self._column]
         if twice is not None:
             raise DataError(
-                f"{self._path}: its header has {twice} twice; expected a name of its own for each "
-                "column"
+                f"{self._path}: its header has {cut(twice)} twice; expected a name of its own "
+                "for each column"
             )
         if not self._kept:
             raise DataError(
-                f"{self._path} has no column with a name beside the target {names[self._column]!r};"
-                " expected one or more"
+                f"{self._path} has no column with a name beside the target "
+                f"{quoted(names[self._column])}; expected one or more"
             )
 
     def close(self) -> None:
@@ -267,7 +268,7 @@ class _Table:
             wrong = next((label for label in known if not is_number(label)), None)
             if wrong is not None:
                 raise DataError(
-                    f"{self._path}: row {self._first_row[wrong]} has the target {shown(wrong)}; "
+                    f"{self._path}: row {self._first_row[wrong]} has the target {quoted(wrong)}; "
                     "expected numbers, or classes in all rows"
                 )
             return np.array([float(label) for label in known], np.float32)[self._targets], []
@@ -284,7 +285,7 @@ class _Table:
         """Raise DataError for targets that teach nothing, or leave no row to test with."""
         if len(known) == 1:
             raise DataError(
-                f"{self._path} has the target {shown(known[0])} in every row; expected two "
+                f"{self._path} has the target {quoted(known[0])} in every row; expected two "
                 "different ones or more"
             )
         if not numbers and len(known) == len(self._targets):
@@ -362,8 +363,7 @@ class _Examples:
         for column in self._columns:
             if column not in names:
                 raise DataError(
-                    f"{self._path} has no column {column!r}; expected "
-                    f"{shown(', '.join(self._columns), 200)}"
+                    f"{self._path} has no column {quoted(column)}; expected {listed(self._columns)}"
                 )
             if names.count(column) > 1:
                 raise DataError(

@@ -14,6 +14,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.files import opened, read_json, read_raw, shortened
 from handgrad.errors import DataError
+from handgrad.escaping import cut, quoted
 from handgrad.writing import write_file
 
 WEIGHTS: Final = "model.safetensors"
@@ -43,7 +44,7 @@ class Stored:
         """
         if self.dtype not in _READ_AS:
             raise DataError(
-                f"{self.path}: {self.name} is of type {self.dtype}; expected one of "
+                f"{self.path}: {cut(self.name)} is of type {cut(self.dtype)}; expected one of "
                 f"{', '.join(_READ_AS)}"
             )
         size = np.dtype(_READ_AS[self.dtype]).itemsize * math.prod(self.shape)
@@ -76,7 +77,7 @@ def stored(folder: Path) -> dict[str, Stored]:
         for name in names:
             if name not in inside:
                 raise DataError(
-                    f"{folder / part} has no {name[:80]}; expected the arrays that {INDEX} lists"
+                    f"{folder / part} has no {cut(name)}; expected the arrays that {INDEX} lists"
                 )
             found[name] = inside[name]
     return found
@@ -105,7 +106,9 @@ def _parts(index: Path) -> dict[str, list[str]]:
     parts: dict[str, list[str]] = {}
     for name, part in listed.items():
         if not isinstance(part, str) or Path(part).name != part:
-            raise DataError(f"{index}: {name[:80]} is in {part!r}; expected a file of its folder")
+            raise DataError(
+                f"{index}: {cut(name)} is in {quoted(part)}; expected a file of its folder"
+            )
         parts.setdefault(part, []).append(name)
     return parts
 
