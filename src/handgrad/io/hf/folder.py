@@ -30,7 +30,7 @@ M = TypeVar("M", bound=Pretrained)
 def load(kind: type[M], path: str | os.PathLike[str], **settings: Any) -> M:
     """A model of this class from a folder; see `Pretrained.from_pretrained`."""
     folder, family = as_path("from_pretrained", path), _family(kind)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise DataError(
             f"{folder} is no folder; expected one with {CONFIG} and safetensors, as Hugging Face "
             "keeps models"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,14 +66,16 @@ def stored(folder: Path) -> dict[str, Stored]:
     Raises DataError where there is none, and for parts that are missing, damaged, or do not hold
     what the index says.
     """
-    if (folder / WEIGHTS).exists() or not (folder / INDEX).exists():
-        if not (folder / WEIGHTS).exists():
+    if os.path.exists(folder / WEIGHTS) or not os.path.exists(folder / INDEX):
+        if not os.path.exists(folder / WEIGHTS):
             raise DataError(f"{folder} has no weights; expected {WEIGHTS} or {INDEX}")
         return {each.name: each for each in _arrays(folder / WEIGHTS)}
     found = {}
     for part, names in _parts(folder / INDEX).items():
-        if not (folder / part).exists():
-            raise DataError(f"{folder / part} is missing; expected each file that {INDEX} lists")
+        if not os.path.exists(folder / part):
+            raise DataError(
+                f"{folder / cut(part)} is missing; expected each file that {INDEX} lists"
+            )
         inside = {each.name: each for each in _arrays(folder / part)}
         for name in names:
             if name not in inside:
