@@ -20,6 +20,7 @@ from handgrad.checking.report import CheckReport
 from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.subject import CheckedTarget
 from handgrad.checking.trial import raised
+from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.targets import op_of
 
@@ -100,8 +101,8 @@ def _setups(
     if not inputs:
         if not known:
             raise ArgumentError(
-                f"check: no inputs are given for {target!r}; allowed without inputs: an op, or a "
-                "target with like="
+                f"check: no inputs are given for {shown(target)}; allowed without inputs: an op, "
+                "or a target with like="
             )
         if options:
             known = [replace(known[0], options={**known[0].options, **options})]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from handgrad.errors import RunError
-from handgrad.escaping import one_line
+from handgrad.escaping import listed, one_line, quoted
 
 if TYPE_CHECKING:
     from handgrad.data import Dataset
@@ -122,7 +122,8 @@ def _judged(trained: TrainedModel, data: Dataset) -> str:
         missing = [name for name in trained.columns if name not in data.columns]
         if missing:
             raise RunError(
-                f"{data.name} has no column {missing[0]!r}; expected {', '.join(trained.columns)}"
+                f"{data.name} has no column {quoted(missing[0])}; expected "
+                f"{listed(trained.columns)}"
             )
         x = np.asarray(x)[:, [data.columns.index(name) for name in trained.columns]]
     y = data.y_test if trained.classes is None else np.array(data.classes)[data.y_test]

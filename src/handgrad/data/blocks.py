@@ -10,8 +10,9 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.files import Bound
-from handgrad.data.rows import is_number, shown
+from handgrad.data.rows import is_number
 from handgrad.errors import DataError
+from handgrad.escaping import cut, listed, quoted
 
 #: Numbers of a table that become an array at a time.
 _BLOCK: Final = 2**16
@@ -66,10 +67,10 @@ class NumberBlocks:
                 if not is_number(cell)
             ]
             number, i, cell = wrong[0]
-            where = f" in column {self.columns[i]!r}" if self.columns else ""
+            where = f" in column {quoted(self.columns[i])}" if self.columns else ""
             ways = self._ways({i for _, i, _ in wrong})
             raise NoNumberError(
-                f"{self.path}: row {number} has {shown(cell)}{where}; expected a number that "
+                f"{self.path}: row {number} has {quoted(cell)}{where}; expected a number that "
                 f"float32 holds in every column but the target{ways}"
             )
         self.blocks.append(block.reshape(len(self._rows), -1))
@@ -80,7 +81,7 @@ class NumberBlocks:
         if not (self.columns and self.may_drop):
             return ""
         names = [self.columns[i] for i in sorted(wrong)]
-        return f"; to leave out the columns with others: drop={shown(str(names), 200)[1:-1]}"
+        return f"; to leave out the columns with others: drop={cut(str(names), 200)}"
 
     def divided(self, test: Array) -> tuple[Array, Array]:
         """The rows that are not among `test`, and those that are.
@@ -144,7 +145,5 @@ class CellColumns:
         """The cells of these columns. Raises DataError where there is none of a name."""
         for name in columns:
             if name not in self.columns:
-                raise DataError(
-                    f"there is no column {name!r}; expected {shown(', '.join(columns), 200)}"
-                )
+                raise DataError(f"there is no column {quoted(name)}; expected {listed(columns)}")
         return [self.cells[self.columns.index(name)] for name in columns]

@@ -12,6 +12,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import DataError
+from handgrad.escaping import listed, quoted
 
 #: Cells without a value, in lower case.
 MISSING: Final = frozenset(
@@ -120,6 +121,6 @@ def in_columns(x: Any, columns: Sequence[str]) -> Any:
     names = [str(name) for name in own]
     for name in columns:
         if name not in names:
-            raise DataError(f"x has no column {name!r}; expected {', '.join(columns)}")
+            raise DataError(f"x has no column {quoted(name)}; expected {listed(columns)}")
     values = x.to_numpy()
     return values[:, [names.index(name) for name in columns]]

@@ -33,6 +33,7 @@ from handgrad.data.cells import (
     text_of,
 )
 from handgrad.errors import ArgumentError, DataError
+from handgrad.escaping import cut, listed, quoted
 
 KINDS: Final = ("number", "category", "date", "left out")
 #: Those that a user may say.
@@ -82,7 +83,7 @@ class Column:
             and type(self.others) is bool
         ):
             raise ArgumentError(
-                f"table: the column {str(self.name)[:40]!r} has settings that do not fit together; "
+                f"table: the column {quoted(self.name)} has settings that do not fit together; "
                 f"allowed: a kind of {', '.join(KINDS)} with what belongs to it"
             )
 
@@ -193,7 +194,7 @@ class TableEncoding:
         if rows.ndim != 2 or rows.shape[1] != len(self.sources):
             raise DataError(
                 f"x has rows of shape {rows.shape[1:]}; expected the {len(self.sources)} columns "
-                f"{', '.join(self.sources)[:200]}"
+                f"{listed(self.sources)}"
             )
         return rows
 
@@ -217,15 +218,15 @@ def table_encoding(
     for name, kind in kinds.items():
         if name not in names or kind not in GIVEN:
             raise ArgumentError(
-                f"table: kinds has {name[:40]!r}: {kind[:40]!r}; allowed: {', '.join(GIVEN)} for "
-                f"columns of the table: {', '.join(names)[:200]}"
+                f"table: kinds has {quoted(name)}: {quoted(kind)}; allowed: {', '.join(GIVEN)} for "
+                f"columns of the table: {listed(names)}"
             )
     made = tuple(
         _plan(name, cells, kinds.get(name, "")) for name, cells in zip(names, columns, strict=True)
     )
     if all(column.kind == "left out" for column in made):
         reasons = "; ".join(f"{column.name}: {column.note}" for column in made)
-        raise DataError(f"no column has anything to learn from ({reasons[:300]})")
+        raise DataError(f"no column has anything to learn from ({cut(reasons, 300)})")
     return TableEncoding(made)
 
 
@@ -269,7 +270,7 @@ def _plan(name: str, cells: Sequence[str], wanted: str) -> Column:
                 return Column(name, "left out", note="a running number")
             return column
     if wanted in ("number", "date"):
-        raise DataError(f"column {name[:40]!r} holds {valued[0][:40]!r}; expected {wanted}s")
+        raise DataError(f"column {quoted(name)} holds {quoted(valued[0])}; expected {wanted}s")
     if len(counts) <= ALL_LEVELS:
         return Column(name, "category", missing, levels=tuple(sorted(counts)))
     if 2 * len(counts) > len(valued) and not wanted:
@@ -304,7 +305,7 @@ def _measured(
     note = ""
     if odd:
         shown = next(cell for cell in valued if np.isnan(_values([cell], kind, form)[0, 0]))
-        note = f"{odd} cells such as {shown[:20]!r} are read as missing"
+        note = f"{odd} cells such as {quoted(shown, 20)} are read as missing"
     elif kind == "date" and {"%d/%m", "%m/%d", "%d-%m", "%m-%d"} & {form[:5]}:
         note = "day before month" if form.startswith("%d") else "month before day"
     return Column(name, kind, missing + odd, fill, form=form, note=note)

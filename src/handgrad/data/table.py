@@ -28,8 +28,9 @@ from handgrad.data.cells import DECIMALS, number_of, numbers_of
 from handgrad.data.dataset import TEST_FRACTION, Dataset, Pixels, split_indices
 from handgrad.data.encoding import TableEncoding, date_pattern, is_running, table_encoding
 from handgrad.data.files import Bound
-from handgrad.data.rows import is_number, rows_of, shown, unnamed, width_of
+from handgrad.data.rows import is_number, rows_of, unnamed, width_of
 from handgrad.errors import DataError
+from handgrad.escaping import cut, listed, quoted
 
 TARGET_COLUMNS: Final = ("label", "class", "target", "y")
 #: So many different whole numbers are classes; of more, the target is a number.
@@ -191,7 +192,7 @@ class _Table(Generic[Kept]):
             named = next(iter(self._drop), None) if self._target is None else self._target
             if named is not None:
                 raise DataError(
-                    f"{self._path} has no header; expected one with the column {named!r}"
+                    f"{self._path} has no header; expected one with the column {quoted(named)}"
                 )
         self._width, self._unnamed = width_of(row, self._width, self._unnamed), 0
         if len(row) != self._width:
@@ -235,14 +236,14 @@ class _Table(Generic[Kept]):
         else:
             if self._target is not None:
                 raise DataError(
-                    f"{self._path} has no column {self._target!r}; expected one of "
-                    f"{shown(', '.join(names), 200)}"
+                    f"{self._path} has no column {quoted(self._target)}; expected one of "
+                    f"{listed(names)}"
                 )
         for name in self._drop:
             if name not in names or names.index(name) == self._column:
                 raise DataError(
-                    f"{self._path} has no column {name!r} to drop beside the target; expected one "
-                    f"of {shown(', '.join(names), 200)}"
+                    f"{self._path} has no column {quoted(name)} to drop beside the target; "
+                    f"expected one of {listed(names)}"
                 )
         self._name = names[self._column]
         left_out = ("", *self._drop)
@@ -255,13 +256,13 @@ class _Table(Generic[Kept]):
             twice = names[self._column]
         if twice is not None:
             raise DataError(
-                f"{self._path}: its header has {twice} twice; expected a name of its own for each "
-                "column"
+                f"{self._path}: its header has {cut(twice)} twice; expected a name of its own "
+                "for each column"
             )
         if not self._chosen:
             raise DataError(
-                f"{self._path} has no column with a name beside the target {names[self._column]!r};"
-                " expected one or more"
+                f"{self._path} has no column with a name beside the target "
+                f"{quoted(names[self._column])}; expected one or more"
             )
 
     def close(self) -> None:
@@ -290,7 +291,7 @@ class _Table(Generic[Kept]):
             wrong = next((k for k, value in zip(known, values, strict=True) if value is None), None)
             if wrong is not None:
                 raise DataError(
-                    f"{self._path}: row {self._first_row[wrong]} has the target {shown(wrong)}; "
+                    f"{self._path}: row {self._first_row[wrong]} has the target {quoted(wrong)}; "
                     "expected numbers, or classes in all rows"
                 )
             return np.array(values, np.float32)[self._targets], []
@@ -311,16 +312,16 @@ class _Table(Generic[Kept]):
         if is_date or (len(known) == len(self._targets) and is_running(numbers_of(known, "."))):
             found = "dates" if is_date else "a running number"
             raise DataError(
-                f"{self._path}: the last column, {shown(self._name)}, holds {found} and would be "
+                f"{self._path}: the last column, {quoted(self._name)}, holds {found} and would be "
                 f"the target; expected target, the name of the column to predict: one of "
-                f"{shown(', '.join(self.kept.columns), 200)}"
+                f"{listed(self.kept.columns)}"
             )
 
     def _check_classes(self, known: Sequence[str], numbers: bool) -> None:
         """Raise DataError for targets that teach nothing, or leave no row to test with."""
         if len(known) == 1:
             raise DataError(
-                f"{self._path} has the target {shown(known[0])} in every row; expected two "
+                f"{self._path} has the target {quoted(known[0])} in every row; expected two "
                 "different ones or more"
             )
         if not numbers and len(known) == len(self._targets):
@@ -385,8 +386,7 @@ class _Examples(Generic[Kept]):
         for column in self._columns:
             if column not in names:
                 raise DataError(
-                    f"{self._path} has no column {column!r}; expected "
-                    f"{shown(', '.join(self._columns), 200)}"
+                    f"{self._path} has no column {quoted(column)}; expected {listed(self._columns)}"
                 )
             if names.count(column) > 1:
                 raise DataError(

@@ -10,6 +10,7 @@ import numpy as np
 from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.errors import RunError
+from handgrad.escaping import cut
 from handgrad.io.identity import (
     compare,
     describe_data,
@@ -113,13 +114,13 @@ def check_settings(trainer: Training, run: Run, settings: Mapping[str, Any]) -> 
         if path not in own or path not in settings:
             what = "missing" if path in own else "unknown"
             raise RunError(
-                f"{run.checkpoint}: settings.{path} is {what}; allowed: {', '.join(own)}"
+                f"{run.checkpoint}: settings.{cut(path)} is {what}; allowed: {', '.join(own)}"
             )
         if _is_plain(settings[path]) and _fits(path, _restored(settings[path]), own[path]):
             continue
         allowed = _ALLOWED.get(path, f"such as {shown(own[path])}")
         raise RunError(
-            f"{run.checkpoint}: settings.{path} is {shown(settings[path])}; allowed: {allowed}"
+            f"{run.checkpoint}: settings.{cut(path)} is {shown(settings[path])}; allowed: {allowed}"
         )
 
 

@@ -34,6 +34,7 @@ from typing import Any, Final
 from handgrad.arrays import Array
 from handgrad.data.files import as_path
 from handgrad.errors import HandgradError, HandgradWarning, RunError
+from handgrad.escaping import quoted
 from handgrad.io.checkpoint import (
     changed,
     check_run,
@@ -404,10 +405,10 @@ def start_run(folder: str | Path, config_text: str) -> Run:
     except OSError as error:
         raise RunError(f"{folder}: cannot be made a folder ({reason(error)})") from None
     except ValueError as error:
-        raise RunError(f"{str(folder)!r} is no folder's name ({error})") from None
+        raise RunError(f"{quoted(folder)} is no folder's name ({error})") from None
     others = [name for name in names if not name.startswith(".")]
     if others:
-        raise RunError(f"{folder}: holds {others[0]!r}; allowed: a new or empty folder")
+        raise RunError(f"{folder}: holds {quoted(others[0])}; allowed: a new or empty folder")
     run.lock()
     try:
         if os.path.lexists(run.config):  # by another process, between the look and the lock

@@ -7,7 +7,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
+from handgrad.dispatch.values import shown
 from handgrad.errors import RunError
+from handgrad.escaping import cut, listed
 from handgrad.training.metrics import Sums
 
 _COUNT: Final = (int, "an integer from 0")
@@ -82,11 +84,9 @@ def _check(path: Path, prefix: str, found: Mapping[str, Any], kinds: Mapping[str
     for name in dict.fromkeys((*kinds, *found)):
         if name not in kinds or name not in found:
             what = "missing" if name in kinds else "unknown"
-            raise RunError(
-                f"{path}: {prefix}{name} is {what}; allowed: {', '.join(kinds) or 'nothing'}"
-            )
+            raise RunError(f"{path}: {cut(prefix + name)} is {what}; allowed: {listed(kinds)}")
         kind, allowed = kinds[name]
         value = found[name]
         fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
         if not fits or (kind is int and value < 0):
-            raise RunError(f"{path}: {prefix}{name} is {value!r}; allowed: {allowed}")
+            raise RunError(f"{path}: {cut(prefix + name)} is {shown(value)}; allowed: {allowed}")

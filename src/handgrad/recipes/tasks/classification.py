@@ -15,6 +15,7 @@ from handgrad.arrays import Array
 from handgrad.data import Dataset, Pixels, Sequences
 from handgrad.data.encoding import TableEncoding
 from handgrad.errors import DataError, RecipeError
+from handgrad.escaping import listed, quoted
 from handgrad.inference.pictures import step_for
 from handgrad.inference.preprocessing import Preprocessing, Scale, Standardization
 from handgrad.printing import plain
@@ -142,7 +143,7 @@ def _with_classes(recipe: Recipe, data: Dataset, classes: tuple[str, ...]) -> Da
     if known and known != set(data.classes):
         other = next(name for name in data.classes if name not in known)
         raise RecipeError(
-            f"{recipe.name}: {data.name} has the class {other!r}; allowed: {', '.join(classes)}"
+            f"{recipe.name}: {data.name} has the class {quoted(other)}; allowed: {listed(classes)}"
         )
     if not known and len(classes) != len(data.classes):
         raise RecipeError(
