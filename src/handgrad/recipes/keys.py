@@ -27,8 +27,8 @@ from handgrad.recipes.schema import (
     String,
     Tables,
 )
-from handgrad.training.choices import BACKENDS
 from handgrad.training.review import FIGURES
+from handgrad.training.settings import BACKENDS
 
 _COUNT: Final = Integer(1)
 _RATE: Final = Real(0, below=1)
