@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from handgrad.errors import ArgumentError, RunError
+from handgrad.escaping import quoted
 from handgrad.training.config import PROGRAM_CONFIG
 from handgrad.training.folder import PROGRAM, Run
 from handgrad.training.state import TrainState
