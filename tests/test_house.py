@@ -84,14 +84,11 @@ PYTORCH_SIGNATURES: Final = {
     "handgrad.kernels.adam.update",
     "handgrad.kernels.adamw.update",
 }
-#: Functions that have more until they are written anew.
+#: Functions whose parameters are a table's columns: options of a command, entries of a record.
 LONG_SIGNATURES: Final = {
-    "handgrad.cli.train._train",
     "handgrad.cli.train.command",
     "handgrad.program.primitives.pointwise.elementwise",
     "handgrad.program.primitives.record.record",
-    "handgrad.training.run.train",
-    "handgrad.training.trainer.__init__",
 }
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from handgrad.cli.described import described
-from handgrad.cli.options import Drop, Quiet, known_recipes
+from handgrad.cli.options import Drop, Kinds, Quiet, known_recipes
+from handgrad.cli.tables import print_plan
 from handgrad.errors import RecipeError
-from handgrad.escaping import one_line
+from handgrad.escaping import one_line, quoted
 
 if TYPE_CHECKING:
     from handgrad.recipes import Recipe
@@ -69,6 +70,7 @@ def command(
         ),
     ] = None,
     drop: Drop = None,
+    kinds: Kinds = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -144,6 +146,7 @@ def command(
                 recipe=recipe,
                 target=target,
                 drop=drop,
+                kind=kinds,
                 out=out,
                 seed=seed,
                 exact=exact or None,
@@ -158,7 +161,8 @@ def command(
 
             raise RecipeError(f"train: no recipe given; allowed: {', '.join(recipes.names())}")
         else:
-            found = described("train", recipe, data, target, drop, changes or ())
+            columns = {"target": target, "drop": drop, "kinds": kinds}
+            found = described("train", recipe, data, columns, changes or ())
             data, made = found.data, _changed(found.recipe, seed=seed, **chosen)
             if exact or replicas.size > 1:
                 made = _in_parts(made, exact)
@@ -183,6 +187,7 @@ def _train(
     built = recipes.build(recipe, recipes.load_task(recipe, data))
     if not quiet:
         typer.echo(one_line(f"{built.task.name}: {built.task.summary}; run in {folder}"))
+        print_plan(built.task.data)
     summary = built.train(
         folder,
         resume=changed is not None,
@@ -192,7 +197,30 @@ def _train(
     )
     if not quiet:
         typer.echo(_result(summary))
+        _compare(built.task.data, summary)
         typer.echo(f"report: {Run(folder).report}")
+
+
+def _compare(data: Any, summary: dict[str, Any]) -> None:
+    """Print what answering the same each time reaches, where the data have classes."""
+    import numpy as np
+
+    from handgrad.data.dataset import Dataset
+
+    reached = summary["test_accuracy"]
+    if not (isinstance(data, Dataset) and data.classes and data.y_test.ndim == 1) or not reached:
+        return
+    counts = np.bincount(data.y_train, minlength=len(data.classes))
+    usual = int(counts.argmax())
+    share = float((data.y_test == usual).mean())
+    name = one_line(quoted(data.classes[usual]))
+    typer.echo(f"baseline: {100 * share:.2f} % of the {summary['judged_on']} part are {name}")
+    if reached <= share:
+        typer.echo(
+            f"Warning: the model is no better than answering {name} each time; where one class is "
+            "frequent, the confusion matrix of the report says more than the accuracy",
+            err=True,
+        )
 
 
 def _result(summary: dict[str, Any]) -> str:
