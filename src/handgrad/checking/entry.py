@@ -100,9 +100,10 @@ def _setups(
     known = [] if op is None else sample_inputs.of_op(op, rng)
     if not inputs:
         if not known:
+            name = getattr(target, "__name__", None) or shown(target)
             raise ArgumentError(
-                f"check: no inputs are given for {shown(target)}; allowed without inputs: an op, "
-                "or a target with like="
+                f"check: no inputs are given for {name}; allowed without inputs: an op, or a "
+                "target with like="
             )
         if options:
             known = [replace(known[0], options={**known[0].options, **options})]
