@@ -57,7 +57,8 @@ def _random_states(model: Layer) -> Layer:
 
 
 #: Pad has no rule: the operator of that name in this version wants the number of x's axes.
-LAYERS = [_of_layers(case) for case in CASES if not case.name.startswith("pad-")]
+EXPORTED = [case for case in CASES if not case.name.startswith("pad-")]
+LAYERS = [_of_layers(case) for case in EXPORTED]
 RECURRENT = [
     _recurrent(kind, **settings)
     for kind, own in ((hg.RNN, {}), (hg.GRU, {}), (hg.LSTM, {}), (hg.LeakyRNN, {"alpha": 0.3}))
