@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from handgrad.arrays import Array
 from handgrad.dispatch.values import shown
@@ -76,7 +76,9 @@ class FlatArrays(Mapping[str, NDArray[Any]]):
             start = end
 
     @classmethod
-    def zeros(cls, shapes: Mapping[str, tuple[int, ...]], dtype: Any = np.float32) -> FlatArrays:
+    def zeros(
+        cls, shapes: Mapping[str, tuple[int, ...]], dtype: DTypeLike = np.float32
+    ) -> FlatArrays:
         """A new buffer of zeros for arrays of these names and shapes."""
         layout = tuple((name, tuple(shape)) for name, shape in shapes.items())
         size = sum(math.prod(shape) for _, shape in layout)

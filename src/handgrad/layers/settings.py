@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Any, TypedDict
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from handgrad.geometry.windows import Setting
 
@@ -21,7 +22,7 @@ class ConvolutionSettings(TypedDict, total=False):
     #: Groups of channels that do not see one another.
     groups: Annotated[int, 1]
     bias: Annotated[bool, True]
-    dtype: Annotated[Any, np.float32]
+    dtype: Annotated[DTypeLike, np.float32]
 
 
 class StackedSettings(TypedDict, total=False):
@@ -33,7 +34,7 @@ class StackedSettings(TypedDict, total=False):
     bias: Annotated[bool | str, True]
     #: Learn the initial state, (layers · directions, size).
     learn_h0: Annotated[bool, False]
-    dtype: Annotated[Any, np.float32]
+    dtype: Annotated[DTypeLike, np.float32]
 
 
 class RecurrentSettings(StackedSettings, total=False):
@@ -69,7 +70,7 @@ class HeadSettings(TypedDict, total=False):
     qk_norm: Annotated[bool, False]
     #: Factor of the scores; None for 1/√(size of a key).
     scale: Annotated[float | None, None]
-    dtype: Annotated[Any, np.float32]
+    dtype: Annotated[DTypeLike, np.float32]
 
 
 class AttentionSettings(HeadSettings, total=False):

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import DTypeLike
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -56,7 +57,7 @@ class BertSettings(TypedDict, total=False):
     approximate: Annotated[str, "none"]
     eps: Annotated[float, 1e-12]
     dropout: Annotated[float, 0.0]
-    dtype: Annotated[Any, np.float32]
+    dtype: Annotated[DTypeLike, np.float32]
 
 
 class Bert(Pretrained):

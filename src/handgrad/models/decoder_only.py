@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Annotated, Any, NamedTuple, TypedDict
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -50,7 +51,7 @@ class DecoderSettings(TypedDict, total=False):
     kv_heads: Annotated[int | None, None]
     #: Make the caches of the blocks again in backward, which saves their memory.
     recompute: Annotated[bool, False]
-    dtype: Annotated[Any, np.float32]
+    dtype: Annotated[DTypeLike, np.float32]
 
 
 class DecoderOnly(Pretrained):

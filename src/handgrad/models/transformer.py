@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Annotated, Any, Final, NamedTuple, TypedDict, Unpack
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -77,7 +78,7 @@ class TransformerSettings(TypedDict, total=False):
     #: One table for sources and targets; the head's weight is that of the targets.
     shared: Annotated[bool, False]
     tied: Annotated[bool, False]
-    dtype: Annotated[Any, np.float32]
+    dtype: Annotated[DTypeLike, np.float32]
 
 
 class Transformer(Layer):
