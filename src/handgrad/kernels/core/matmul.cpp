@@ -158,6 +158,7 @@ void multiply_block(const Tiling<T>& tiling, Range tiles, Range panels, Range k_
                     // The micro-kernel of Bf16x2 stores nothing on its way.
                     epilogue(row, rows, column, tiling.panels.lanes(q), sum, width,
                              std::is_floating_point_v<T> ? &deferred : nullptr);
+                    deferred.store_others(sum);
                 }
             }
         }
