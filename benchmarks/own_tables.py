@@ -204,7 +204,7 @@ def trained(folder: Path, path: Path, target: str) -> Any:
 
 
 def boosted(frame: Any, target: Any, train: Any, test: Any, classes: bool) -> Any:
-    """What scikit-learn's boosted trees say of the rows `test`."""
+    """The answers of scikit-learn's boosted trees for the rows `test`."""
     from sklearn.compose import make_column_selector, make_column_transformer
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from sklearn.pipeline import make_pipeline

@@ -1,1 +1,1 @@
-"""What people do to modules of PyTorch, done to each of handgrad.torch: docs/torch-manners.md."""
+"""Things that people do to PyTorch's modules, done to handgrad.torch's: docs/torch-manners.md."""

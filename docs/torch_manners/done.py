@@ -81,14 +81,14 @@ def gradients(y: Any, sources: list[Any]) -> list[Any]:
 
 
 def results(module: Any, name: str, use: Callable[[Any, Any], Any] | None = None) -> list[Any]:
-    """What a use of the module comes to, with the gradients of x and the parameters."""
+    """The results of a use of the module, with the gradients of x and the parameters."""
     x = drawn(module, name)
     y = call(module, name, x) if use is None else use(lambda z: call(module, name, z), x)
     parameters = [each for each in module.parameters() if each.requires_grad]
     return gradients(y, [x, *parameters])
 
 
-# What is done to a module before it is called.
+# Changes to a module before it is called.
 
 
 class _Doubled(nn.Module):  # type: ignore[misc, unused-ignore]
@@ -192,7 +192,7 @@ CHANGES: Final[Mapping[str, Callable[[Any], Any]]] = {
     "state_dict, saved and loaded": _reloaded,
 }
 
-# How a module is called.
+# Ways to call a module.
 
 
 class _Undefined(torch.autograd.Function):  # type: ignore[misc, unused-ignore]

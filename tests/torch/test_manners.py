@@ -23,26 +23,17 @@ hgt = pytest.importorskip("handgrad.torch")
 nn = torch.nn
 from torch.nn.utils import parametrize, prune  # noqa: E402
 
+from docs.torch_manners import done  # noqa: E402
+
 pytestmark = [
     pytest.mark.skipif(kernels.native is None, reason="no compiled kernels"),
     pytest.mark.filterwarnings("ignore"),
 ]
 
-FIRST: Final[dict[str, Any]] = {"batch_first": True}
 #: The arguments of each constructor, and the shape of x.
-MODULES: Final[dict[str, tuple[tuple[Any, ...], dict[str, Any], tuple[int, ...]]]] = {
-    "Linear": ((5, 3), {}, (2, 4, 5)),
-    "Conv1d": ((4, 6, 3), {"padding": 1, "groups": 2}, (2, 4, 7)),
-    "Conv2d": ((2, 3, 3), {"stride": 2}, (2, 2, 5, 7)),
-    "LayerNorm": ((5,), {}, (2, 3, 5)),
-    "RMSNorm": ((5,), {}, (2, 3, 5)),
-    "GroupNorm": ((2, 6), {}, (2, 6, 5)),
-    "CrossEntropyLoss": ((), {"label_smoothing": 0.1}, (4, 5)),
-    "MultiheadAttention": ((4, 2), FIRST, (2, 3, 4)),
-    "TransformerEncoderLayer": ((4, 2, 5, 0.0), FIRST, (2, 3, 4)),
-    "RNN": ((3, 4), FIRST, (2, 3, 3)),
-    "GRU": ((3, 4), FIRST, (2, 3, 3)),
-    "LSTM": ((3, 4), FIRST, (2, 3, 3)),
+MODULES: Final = {
+    **done.MODULES,
+    "TransformerEncoderLayer": ((4, 2, 5, 0.0), {"batch_first": True}, (2, 3, 4)),
 }
 
 
@@ -161,7 +152,7 @@ def drawn(name: str) -> Any:
 
 
 def results(module: Any, name: str, use: Callable[[Any, Any], Any]) -> list[np.ndarray]:
-    """What a use of the module comes to, and the gradients of x and the parameters."""
+    """The results of a use of the module, and the gradients of x and the parameters."""
     x = drawn(name)
     y = use(lambda z: call(module, name, z), x)
     dy = np.random.default_rng(1).standard_normal(tuple(y.shape))
