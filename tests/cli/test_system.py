@@ -100,10 +100,46 @@ def test_a_burst_of_ctrl_c_is_one_line(tmp_path, command, delay):
     for _ in range(40):
         process.send_signal(signal.SIGINT)
         time.sleep(0.002)
-    _, stderr = process.communicate(timeout=HANGS)
+    try:
+        _, stderr = process.communicate(timeout=HANGS)
+    finally:
+        process.kill()
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
     assert stderr.strip().count("\n") == 0, stderr
+
+
+SWALLOWING = """
+import signal
+from handgrad.cli.interrupts import Interrupts
+Interrupts().heed()
+try:
+    signal.raise_signal(signal.SIGINT)
+except BaseException:
+    pass
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    signal.raise_signal(signal.SIGINT)
+    try:
+        raise ImportError
+    except ImportError:
+        signal.raise_signal(signal.SIGINT)
+    print("raised again, and once")
+"""
+
+
+@posix
+def test_a_ctrl_c_that_is_lost_does_not_hide_the_next():
+    """As one in the import of an extension, which may take it for an error of its own."""
+    result = subprocess.run(
+        [sys.executable, "-c", SWALLOWING],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert (result.stdout, result.stderr) == ("raised again, and once\n", "")
 
 
 @posix

@@ -16,10 +16,12 @@ _PATIENCE: Final = 1.0
 
 
 class Interrupts:
-    """Raises KeyboardInterrupt for the first SIGINT alone: who holds the keys sends several, and
-    the others would end what says the one sentence, in a traceback.
+    """Raises KeyboardInterrupt for a SIGINT, unless one is on its way out already: who holds the
+    keys sends several, and the others would end what says the one sentence, in a traceback.
 
-    Where SIGINT is handled or ignored already, and outside of the main thread, nothing changes.
+    What was raised and went no further, as in an import that takes every exception for an absent
+    module, is not on its way: the next SIGINT raises again. Where SIGINT is handled or ignored
+    already, and outside of the main thread, nothing changes.
     """
 
     def __init__(self) -> None:
@@ -51,15 +53,22 @@ class Interrupts:
             signal.signal(signal.SIGINT, ended)
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
-        if self._began is None:
-            self._began = time.monotonic()
+        now = time.monotonic()
+        if _is_leaving(sys.exception()):
+            if self._began is not None and now - self._began > _PATIENCE:
+                os._exit(INTERRUPTED)
+        else:
+            self._began = now
             raise KeyboardInterrupt
-        if time.monotonic() - self._began > _PATIENCE:
-            os._exit(INTERRUPTED)
 
     def _lose(self, lost: Any) -> None:
         """An exception in a finalizer goes no further; of a Ctrl-C the next one takes its place."""
-        if issubclass(lost.exc_type, KeyboardInterrupt):
-            self._began = None
-        else:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
             sys.__unraisablehook__(lost)
+
+
+def _is_leaving(error: BaseException | None) -> bool:
+    """Return whether this exception, which is being handled, is or came of a KeyboardInterrupt."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
