@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for column in rows.columns_of(metafunc.definition):
-        metafunc.parametrize(column.name, column.groups())
+        metafunc.parametrize(column.names, column.groups())
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from handgrad.console import Console
 from handgrad.escaping import cut, listed, one_line, printable, quoted
+from tests.rows import rows
 
 ACTS = [
     *(chr(i) for i in (*range(32), *range(127, 160)) if chr(i) not in "\t\n"),
@@ -16,7 +17,7 @@ ACTS = [
 ]
 
 
-@pytest.mark.parametrize("character", ACTS, ids=map(ascii, ACTS))
+@rows("character", ACTS, ids=map(ascii, ACTS))
 def test_what_acts_is_shown(character):
     shown = printable(f"a{character}b")
     assert shown == f"a{ascii(character)[1:-1]}b"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import pages
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[1]
 #: docs.mistakes writes its page from functions that it runs; the rest is written by the site.
@@ -80,14 +81,14 @@ def test_a_section_shows_what_its_commands_print(page, section, tmp_path):
             assert pages.shows(block.output, printed), f"$ {block.command}\n{printed}"
 
 
-@pytest.mark.parametrize("page", PAGES)
+@rows("page", PAGES)
 def test_source_that_a_page_shows_is_that_of_its_file(page):
     for block in PAGES[page]:
         if block.source is not None:
             assert block.text in (ROOT / block.source).read_text("utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES)
+@rows("page", PAGES)
 def test_an_output_follows_the_python_that_prints_it(page):
     for before, block in pairwise(PAGES[page]):
         assert block.kind != "text" or before.is_typed, block.text

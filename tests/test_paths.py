@@ -18,6 +18,7 @@ from handgrad.data.stream import Shards, Tokens, write_array, write_shards
 from handgrad.errors import HandgradError
 from handgrad.training.callbacks import SaveAdapter
 from handgrad.training.learning_rates import LearningRates
+from tests.rows import rows
 
 MODEL = hg.Dense(2, 2)
 TAKE: dict[str, Callable[[Any], Any]] = {
@@ -68,7 +69,7 @@ def test_what_is_no_path_is_one_sentence(take, path, tmp_path, monkeypatch):
 READ_LATER = ("SaveAdapter", "Run")
 
 
-@pytest.mark.parametrize("name", [name for name in TAKE if name not in READ_LATER])
+@rows("name", [name for name in TAKE if name not in READ_LATER])
 def test_a_path_that_is_too_long_is_an_error_of_the_system_or_a_sentence(name):
     with pytest.raises((HandgradError, OSError)):
         TAKE[name]("x" * 5000 + ".py")

@@ -9,13 +9,14 @@ import pytest
 
 import handgrad as hg
 from handgrad.errors import ArgumentError, HandgradError
+from tests.rows import rows
 
 NOTHING: tuple[Any, ...] = (None, 3, 0.5, "x", b"x", (), [[1.0]], {}, object(), len, hg, iter(()))
 
 
-@pytest.mark.parametrize("wrong", NOTHING, ids=lambda value: type(value).__name__)
-@pytest.mark.parametrize("name", ["a", "b", "out"])
-@pytest.mark.parametrize("precision", [None, "float32"])
+@rows("wrong", NOTHING, ids=lambda value: type(value).__name__)
+@rows("name", ["a", "b", "out"])
+@rows("precision", [None, "float32"])
 def test_what_is_no_array_is_refused(name: str, wrong: Any, precision: Any) -> None:
     if (name, wrong) == ("out", None):
         return

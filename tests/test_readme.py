@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from handgrad.recipes import keys
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[1]
 #: Pages that `python -m docs.site` writes.
@@ -39,7 +38,7 @@ def test_the_check_shown_is_that_of_its_page() -> None:
     assert first[1].endswith(verdict)
 
 
-@pytest.mark.parametrize(
+@rows(
     "document",
     sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")} - GENERATED),
     ids=lambda p: p.name,

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 import handgrad
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[1]
 CI = (ROOT / ".ci/run").read_text("utf-8")
@@ -209,7 +210,7 @@ def test_mypy_sees_the_types_in_a_program_of_a_user(tmp_path: Path) -> None:
 INSTALLING = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-@pytest.mark.parametrize("path", INSTALLING, ids=lambda path: path.name)
+@rows("path", INSTALLING, ids=lambda path: path.name)
 def test_an_extra_is_installed_from_the_checkout(path: Path) -> None:
     asked = re.findall(r"pip install (?:--\S+ )?'?([\w.-]*)\[([\w,]+)\]", path.read_text("utf-8"))
     extras = [name for _, names in asked for name in names.split(",")]

@@ -23,6 +23,13 @@ MODULE = """
         if engine == "two" and word == "b":
             pytest.skip("no b")
         assert (number, word) not in [(2, "a"), (4, "a")]
+
+    @rows(("length", "text"), [(1, "a"), pytest.param(2, "b", id="two"), (3, "c")])
+    @rows("letter", "ab", ids=["first", "second"])
+    @rows("factor", [1, 2], ids=lambda factor: f"by {factor}")
+    def test_lengths(length, text, letter, factor):
+        assert isinstance(letter, str)
+        assert length == len(text), text
 """
 
 
@@ -38,25 +45,30 @@ def session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
 
 def test_an_item_has_the_rows_of_a_group_and_names_those_that_fail(session) -> None:
     result = session.runpytest_inprocess("-p", "no:handgrad", "-n0")
-    result.assert_outcomes(passed=2, failed=2)
+    result.assert_outcomes(passed=2, failed=3)
     result.stdout.fnmatch_lines(
-        ["*test_it?one-even?*", "*row 2-a; 2 of 4 rows fail: 2-a, 4-a", "*row 4-a:"]
+        [
+            "*test_it?one-even?*",
+            "*row 2-a; 2 of 4 rows fail: 2-a, 4-a",
+            "*row 4-a:",
+            "*row by 1-first-two; 8 of 12 rows fail: by 1-first-two, by 1-first-3-c, by 1-*",
+        ]
     )
 
 
 def test_one_row_can_be_chosen(session) -> None:
     session.runpytest_inprocess("-p", "no:handgrad", "-n0", "--row=3-").assert_outcomes(
-        passed=2, skipped=2
+        passed=2, skipped=2, failed=1
     )
 
 
 def test_an_item_whose_rows_are_all_skipped_is_skipped(session) -> None:
     session.runpytest_inprocess("-p", "no:handgrad", "-n0", "--row=3-b").assert_outcomes(
-        passed=1, skipped=3
+        passed=1, skipped=4
     )
 
 
 def test_all_rows_are_listed(session) -> None:
     result = session.runpytest_inprocess("-p", "no:handgrad", "-n0", "--collect-only", "--rows")
     listed = [line for line in result.outlines if line.startswith("row ")]
-    assert len(set(listed)) == len(listed) == 16
+    assert len(set(listed)) == len(listed) == 28

@@ -18,6 +18,7 @@ from handgrad import recipes
 from handgrad.cli.app import app
 from handgrad.equations.worked import WORKED
 from handgrad.ops import OPS
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/systems.md").read_text("utf-8")
@@ -40,7 +41,7 @@ class Row(NamedTuple):
     witnesses: str
 
 
-def rows(page: str) -> Iterator[Row]:
+def rows_of(page: str) -> Iterator[Row]:
     """The rows of every table, with the heading that each stands under."""
     for part in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
         section, _, text = part.partition("\n")
@@ -94,10 +95,10 @@ def fault(witness: str) -> str | None:
     return f"{witness} is neither a test nor a command"
 
 
-ROWS = list(rows(PAGE))
+ROWS = list(rows_of(PAGE))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.system[:40])
+@rows("row", ROWS, ids=lambda row: row.system[:40])
 def test_a_row_names_what_exists(row: Row) -> None:
     assert spans(row.names), f"{row.system}: nothing in handgrad is named"
     for name in spans(row.names):

@@ -6,6 +6,7 @@ import pytest
 import handgrad as hg
 from tests.deriving import forwards
 from tests.deriving.forwards import CASES, LOOPS, ND
+from tests.rows import rows
 
 #: The last lines of backwards that the literature has, without the statements before them.
 CLOSED = {
@@ -60,9 +61,7 @@ def test_derived_backward_is_the_gradient_at_other_sizes(function, shapes):
     assert not wrong, report
 
 
-@pytest.mark.parametrize(
-    ("function", "shapes"), CASES, ids=lambda case: getattr(case, "__name__", "")
-)
+@rows(("function", "shapes"), CASES, ids=lambda case: getattr(case, "__name__", ""))
 def test_closed_form_and_cache_are_those_of_the_literature(function, shapes):
     name = function.__name__
     if name not in CLOSED and name not in CACHES:

@@ -39,6 +39,7 @@ from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.formulas.mathml import to_mathml
 from handgrad.documents.formulas.typst import to_typst
 from handgrad.errors import ArgumentError
+from tests.rows import rows
 
 X, Y, N, W = (Symbol(name) for name in "xyNW")
 ONE, TWO = Number("1"), Number("2")
@@ -119,7 +120,7 @@ CORE_NAMES = (
 CORE = {f"{{http://www.w3.org/1998/Math/MathML}}{name}" for name in CORE_NAMES.split()}
 
 
-@pytest.mark.parametrize(("formula", "latex", "typst"), WRITTEN)
+@rows(("formula", "latex", "typst"), WRITTEN)
 def test_written_in_latex_and_typst(formula: Formula, latex: str, typst: str) -> None:
     assert to_latex(formula) == latex
     assert to_typst(formula) == typst
@@ -132,7 +133,7 @@ def test_typst_reads_every_formula() -> None:
     assert not warnings
 
 
-@pytest.mark.parametrize("formula", GALLERY)
+@rows("formula", GALLERY)
 def test_mathml_is_what_browsers_draw(formula: Formula) -> None:
     pytest.importorskip("latex2mathml")
     math = ElementTree.fromstring(to_mathml(formula, display=True))

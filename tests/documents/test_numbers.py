@@ -12,6 +12,7 @@ from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.formulas.numbers import matrix, number, shape_of
 from handgrad.equations.written import assigned
 from handgrad.errors import ArgumentError
+from tests.rows import rows
 
 
 def entries(formula: Formula) -> list[list[str]]:
@@ -19,7 +20,7 @@ def entries(formula: Formula) -> list[list[str]]:
     return [[to_latex(cell) for cell in cells] for cells in formula.rows]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("value", "latex"),
     [
         (3, "3"),

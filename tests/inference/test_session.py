@@ -10,6 +10,7 @@ from handgrad import kernels
 from handgrad.inference import Session
 from handgrad.layers import walk
 from tests.layers.cases import CASES, Case
+from tests.rows import rows
 
 needs_kernels = pytest.mark.skipif(kernels.native is None, reason="no kernels to replay")
 RNG = np.random.default_rng(0)
@@ -39,7 +40,7 @@ def check(model: hg.layers.Layer, session: Session, *batches: np.ndarray) -> Non
         np.testing.assert_array_equal(x, kept)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@rows("case", CASES, ids=lambda case: case.name)
 def test_every_layer_answers_as_forward_does(case: Case) -> None:
     model, first = case.make(np.random.default_rng(1)), case.batch()
     check(model, Session(model), first, np.flip(first).copy(), np.roll(first, 1), first[:1])

@@ -16,6 +16,7 @@ from handgrad.kernels.concatenate import concatenate
 from handgrad.kernels.sums import add
 from handgrad.ops import OPS, relu
 from tests.ops.cases import SMALL_CASES, Case, each, leaves, mapped
+from tests.rows import rows
 
 pytestmark = pytest.mark.skipif(kernels.native is None, reason="no kernels in this installation")
 
@@ -26,7 +27,7 @@ def spec(op: str) -> Any:
     return import_module(f"handgrad.kernels.{op}").SPEC
 
 
-@pytest.mark.parametrize("op", NAMES)
+@rows("op", NAMES)
 def test_the_declaration_names_the_op_and_the_residuals_that_it_takes(op: str) -> None:
     declared = spec(op)
     assert declared.op == op

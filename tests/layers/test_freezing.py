@@ -12,6 +12,7 @@ import pytest
 import handgrad as hg
 from handgrad.layers import Layer, walk
 from tests.layers.cases import CASES, Case
+from tests.rows import rows
 
 RNG = np.random.default_rng
 
@@ -83,7 +84,7 @@ def test_gradients_of_the_rest_are_the_same_bits(name: str) -> None:
     check_frozen(make(), inputs)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@rows("case", CASES, ids=[case.name for case in CASES])
 def test_every_layer_can_be_frozen(case: Case) -> None:
     check_frozen(case.make(RNG(3)), (case.batch(),))
 

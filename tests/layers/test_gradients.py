@@ -5,34 +5,34 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 
 from tests.layers.cases import CASES, Case
 from tests.layers.gradients import check_destinations, check_gradients
+from tests.rows import rows
 
 IDS = [case.name for case in CASES]
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
-@pytest.mark.parametrize("training", [False, True])
+@rows("case", CASES, ids=IDS)
+@rows("training", [False, True])
 def test_gradients_match_differences(case: Case, training: bool) -> None:
     layer = case.make(np.random.default_rng(3))
     check_gradients(layer, case.batch(), training=training)
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@rows("case", CASES, ids=IDS)
 def test_gradients_go_where_they_are_sent(case: Case) -> None:
     check_destinations(case.make(np.random.default_rng(3)), case.batch(), training=True)
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@rows("case", CASES, ids=IDS)
 def test_output_shape_is_that_of_forward(case: Case) -> None:
     layer = case.make(np.random.default_rng(3))
     y, _ = layer.forward(case.batch())
     assert layer.output_shape(case.shape[1:]) == y.shape[1:]
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@rows("case", CASES, ids=IDS)
 def test_summary_counts_every_parameter_and_all_flops(case: Case) -> None:
     layer = case.make(np.random.default_rng(3))
     rows = layer.rows(case.shape[1:])

@@ -11,6 +11,7 @@ import handgrad as hg
 from handgrad import models
 from handgrad.errors import ShapeError
 from tests.layers.cases import CASES, Case
+from tests.rows import rows
 
 NAMES = {
     "hg": hg,
@@ -26,7 +27,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@rows("case", CASES, ids=[case.name for case in CASES])
 def test_a_layer_is_printed_as_the_call_that_makes_it(case: Case) -> None:
     layer = case.make(np.random.default_rng(0))
     again = eval(repr(layer), NAMES)
@@ -86,7 +87,7 @@ def test_a_summary_is_a_table(rng: np.random.Generator) -> None:
         model.summary((7, 9))
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@rows("case", CASES, ids=[case.name for case in CASES])
 def test_every_layer_has_a_summary_without_a_shape(case: Case) -> None:
     layer = case.make(np.random.default_rng(0))
     expected = sum(array.size for array in layer.parameters.values())

@@ -15,6 +15,7 @@ from handgrad.layers.recurrent import BIAS_MODES, Recurrent
 from handgrad.losses import CrossEntropy
 from handgrad.training.step import TrainingStep
 from tests.ops.cases import leaves, mapped
+from tests.rows import rows
 from tests.tolerances import assert_close
 
 F64 = np.float64
@@ -88,9 +89,9 @@ IN_TORCH = {
 }
 
 
-@pytest.mark.parametrize(("kind", "settings"), IN_TORCH.values(), ids=IN_TORCH)
-@pytest.mark.parametrize("lengths", [None, [3, 6, 1, 4]], ids=["full", "ragged"])
-@pytest.mark.parametrize("with_state", [False, True], ids=["from 0", "from a state"])
+@rows(("kind", "settings"), IN_TORCH.values(), ids=IN_TORCH)
+@rows("lengths", [None, [3, 6, 1, 4]], ids=["full", "ragged"])
+@rows("with_state", [False, True], ids=["from 0", "from a state"])
 def test_equals_pytorch(
     kind: str, settings: dict[str, Any], lengths: list[int] | None, with_state: bool
 ) -> None:

@@ -14,6 +14,7 @@ from handgrad.errors import HandgradError
 from handgrad.limits.equations import Equations
 from handgrad.limits.figures import NamedCurve, lines, shades
 from handgrad.limits.page import limit_notes
+from tests.rows import rows
 
 
 def latex(model, x, **settings) -> list[str]:
@@ -21,7 +22,7 @@ def latex(model, x, **settings) -> list[str]:
     return [to_latex(line.definition) for line in Equations(program.variables).lines()]
 
 
-@pytest.mark.parametrize("name", CASES)
+@rows("name", CASES)
 def test_every_line_is_printed(name: str) -> None:
     """No two lines have one name, and every parameter that is drawn has a number."""
     case = CASES[name]

@@ -14,6 +14,7 @@ from handgrad.models.decoding import beam, greedy
 from handgrad.models.seq2seq import CELLS, ENCODERS, SCORES, Seq2Seq
 from tests.layers.gradients import check_destinations, check_gradients
 from tests.models.comparing import assert_greedy_is_forward
+from tests.rows import rows
 from tests.tolerances import assert_close
 
 F64 = np.float64
@@ -60,9 +61,9 @@ def cotangent(*shape: int) -> np.ndarray:
     return np.random.default_rng(8).standard_normal(shape)
 
 
-@pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize("encoder", ENCODERS)
+@rows("score", SCORES)
+@rows("cell", CELLS)
+@rows("encoder", ENCODERS)
 def test_gradients_match_differences(score: str, cell: str, encoder: str) -> None:
     check_gradients(model(score=score, cell=cell, encoder=encoder), *pairs(), training=False)
 

@@ -15,6 +15,7 @@ from handgrad.dispatch import engine, set_engine
 from handgrad.errors import ArgumentError, EngineError, ShapeError
 from handgrad.ops import linear, relu
 from tests.ops.cases import CASES, Case, each
+from tests.rows import rows
 
 RNG = np.random.default_rng(0)
 
@@ -256,14 +257,14 @@ def assert_one_sentence(message: str, op: str) -> None:
     assert not message.endswith(".")
 
 
-@pytest.mark.parametrize(("op", "args", "kwargs"), WRONG_SHAPES)
+@rows(("op", "args", "kwargs"), WRONG_SHAPES, by=lambda op, *_: op)
 def test_a_wrong_shape_is_refused(op: str, args: Any, kwargs: Any) -> None:
     with pytest.raises(ShapeError) as caught:
         import_module(f"handgrad.ops.{op}").forward(*args, **kwargs)
     assert_one_sentence(str(caught.value), op)
 
 
-@pytest.mark.parametrize(("op", "args", "kwargs"), WRONG_VALUES)
+@rows(("op", "args", "kwargs"), WRONG_VALUES, by=lambda op, *_: op)
 def test_a_wrong_value_is_refused(op: str, args: Any, kwargs: Any) -> None:
     with pytest.raises(ArgumentError) as caught:
         import_module(f"handgrad.ops.{op}").forward(*args, **kwargs)

@@ -11,6 +11,7 @@ from handgrad import kernels
 from handgrad.dispatch import engine
 from handgrad.errors import HandgradError
 from handgrad.ops import additive_attention, attention, cosine_attention, gru, leaky_rnn, lstm, rnn
+from tests.rows import rows
 
 RECURRENT = {"rnn": (rnn, 1), "lstm": (lstm, 4), "gru": (gru, 3), "leaky_rnn": (leaky_rnn, 1)}
 ENGINES = [
@@ -86,9 +87,9 @@ def test_kept_lengths_are_looked_at_again(name: str, others: list[int]) -> None:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("on", ENGINES)
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("infinite_weight", [False, True])
-@pytest.mark.parametrize("name", RECURRENT)
+@rows("reverse", [False, True])
+@rows("infinite_weight", [False, True])
+@rows("name", RECURRENT, by=str)
 def test_padding_never_counts(name: str, infinite_weight: bool, reverse: bool, on: str) -> None:
     """Not even as 0 · ∞, where a weight is infinite or the state of an empty sequence NaN."""
     op: Any = RECURRENT[name][0]
@@ -111,7 +112,7 @@ def test_padding_never_counts(name: str, infinite_weight: bool, reverse: bool, o
 
 
 @pytest.mark.parametrize("on", ENGINES)
-@pytest.mark.parametrize(
+@rows(
     "lengths",
     [
         np.array([1.0, 2.0, 3.0]),
@@ -128,7 +129,7 @@ def test_padding_never_counts(name: str, infinite_weight: bool, reverse: bool, o
     ],
     ids=str,
 )
-@pytest.mark.parametrize("name", RECURRENT)
+@rows("name", RECURRENT, by=str)
 def test_lengths_of_other_kinds_are_one_sentence(name: str, lengths: Any, on: str) -> None:
     arrays, options = arguments(name)
     op: Any = RECURRENT[name][0]

@@ -22,6 +22,7 @@ from handgrad.ops import (
     max_pool1d,
     max_pool2d,
 )
+from tests.rows import rows
 
 MOST = 2**31 - 1
 
@@ -141,8 +142,8 @@ def test_averages_without_padding_count_what_is_there() -> None:
     np.testing.assert_allclose(y[..., 1, 1], x.mean(axis=(2, 3)), rtol=1e-12)
 
 
-@pytest.mark.parametrize("setting", ["stride", "padding", "dilation"])
-@pytest.mark.parametrize(
+@rows("setting", ["stride", "padding", "dilation"])
+@rows(
     "value", [2**31, 2**62, 2**63 - 1, -1, True, None, "1", (1,), (1, 2, 3), (1, 2**40), np.ones(2)]
 )
 def test_settings_out_of_range_are_one_sentence(setting: str, value: Any) -> None:
@@ -158,8 +159,8 @@ def test_settings_out_of_range_are_one_sentence(setting: str, value: Any) -> Non
             op.forward(*arrays, **{setting: value})
 
 
-@pytest.mark.parametrize("setting", ["stride", "padding", "dilation", "output_padding"])
-@pytest.mark.parametrize("value", [2**31, -1, True, None, "1", (), (1, 2), np.ones(1)])
+@rows("setting", ["stride", "padding", "dilation", "output_padding"])
+@rows("value", [2**31, -1, True, None, "1", (), (1, 2), np.ones(1)])
 def test_settings_of_one_axis_out_of_range_are_one_sentence(setting: str, value: Any) -> None:
     x, weight = normal(1, 2, 5), normal(2, 2, 2)
     for op, arrays in (

@@ -9,6 +9,7 @@ import pytest
 
 from handgrad.errors import ArgumentError
 from handgrad.optimizers import SGD, Adam, AdamW, Momentum, Nesterov, RMSProp, global_norm
+from tests.rows import rows
 
 ALL = (SGD, Momentum, Nesterov, RMSProp, Adam, AdamW)
 NO_NUMBER: tuple[Any, ...] = (
@@ -26,9 +27,9 @@ def sentence(error: pytest.ExceptionInfo[ArgumentError]) -> str:
     return text
 
 
-@pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize("wrong", [*NO_NUMBER, -1, *BROKEN], ids=lambda value: type(value).__name__)
-@pytest.mark.parametrize("name", ["lr", "weight_decay"])
+@rows("kind", ALL)
+@rows("wrong", [*NO_NUMBER, -1, *BROKEN], ids=lambda value: type(value).__name__)
+@rows("name", ["lr", "weight_decay"])
 def test_a_hyperparameter_is_a_number(kind: Any, name: str, wrong: Any) -> None:
     with pytest.raises(ArgumentError) as error:
         kind(**{"lr": 0.1, name: wrong})
@@ -52,8 +53,8 @@ def test_a_number_of_numpy_is_a_number() -> None:
     np.testing.assert_allclose(parameters["w"], 0.75)
 
 
-@pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize("wrong", NO_NUMBER, ids=lambda value: type(value).__name__)
+@rows("kind", ALL)
+@rows("wrong", NO_NUMBER, ids=lambda value: type(value).__name__)
 def test_a_step_takes_numbers(kind: Any, wrong: Any) -> None:
     parameters = {"w": np.ones(3, np.float32)}
     gradients = {"w": np.ones(3, np.float32)}
@@ -66,8 +67,8 @@ def test_a_step_takes_numbers(kind: Any, wrong: Any) -> None:
     np.testing.assert_array_equal(parameters["w"], 1)
 
 
-@pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize(
+@rows("kind", ALL)
+@rows(
     "wrong",
     [
         None,
@@ -90,8 +91,8 @@ def test_a_parameter_is_an_array_that_can_be_written_to(kind: Any, wrong: Any) -
     np.testing.assert_array_equal(fine, 1)
 
 
-@pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize("wrong", [None, 3, "w", [("w", 1)], np.ones(3)], ids=str)
+@rows("kind", ALL)
+@rows("wrong", [None, 3, "w", [("w", 1)], np.ones(3)], ids=str)
 def test_parameters_and_gradients_are_mappings(kind: Any, wrong: Any) -> None:
     right = {"w": np.ones(3, np.float32)}
     for given in ((wrong, right), (right, wrong)):

@@ -9,6 +9,7 @@ import scipy.linalg
 
 from handgrad import derive
 from handgrad.deriving.refusals import UnreadableError
+from tests.rows import rows
 
 SIZES = {"N": 7, "M": 5, "D": 6, "K": 8, "T": 9, "B": 4}
 
@@ -338,7 +339,7 @@ MORE = [
 ]
 
 
-@pytest.mark.parametrize(("forward", "shapes"), [*CASES, *MORE])
+@rows(("forward", "shapes"), [*CASES, *MORE])
 def test_function(forward: Callable[..., Any], shapes: Any) -> None:
     holds(forward, **shapes)
 

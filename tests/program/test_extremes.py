@@ -13,6 +13,7 @@ from handgrad.program.node import Program, as_node, build, within
 from handgrad.program.primitives.table import FUNCTIONS
 from handgrad.program.run import run
 from tests.program.test_primitives import leaf, world
+from tests.rows import rows
 
 INF = np.inf
 
@@ -193,7 +194,7 @@ TORCH: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", TORCH)
+@rows("name", TORCH)
 def test_as_in_pytorch(name: str) -> None:
     torch = pytest.importorskip("torch")
     ours, theirs, values = TORCH[name]

@@ -17,6 +17,7 @@ from handgrad.program.node import PRIMITIVES, Node, Program, World, build, withi
 from handgrad.program.primitives.table import FUNCTIONS
 from handgrad.program.run import run
 from handgrad.program.sizes import ONE, Size
+from tests.rows import rows
 
 NAMES = [name for name, record in PRIMITIVES.items() if record.domain]
 CASES = [(name, k) for name in NAMES for k in range(len(PRIMITIVES[name].cases))]
@@ -69,7 +70,7 @@ def swept(name: str, case: int, seed: int) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(("name", "case"), CASES)
+@rows(("name", "case"), CASES)
 def test_vjp_meets_differences(name: str, case: int, seed: int) -> None:
     w, values, xs, dys, grads, at, directions, dy, _ = swept(name, case, seed)
     got = run(Program([*xs, *dys], grads), [*values, dy], w.lengths)
@@ -87,7 +88,7 @@ def test_vjp_meets_differences(name: str, case: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(("name", "case"), CASES)
+@rows(("name", "case"), CASES)
 def test_vjp_of_vjp_meets_differences(name: str, case: int, seed: int) -> None:
     if not PRIMITIVES[name].smooth:
         pytest.skip("has no second derivative")
@@ -142,7 +143,7 @@ def nodes(name: str, case: int) -> list[Node]:
     return [n for n in out if n.op == name]
 
 
-@pytest.mark.parametrize(("name", "case"), CASES)
+@rows(("name", "case"), CASES)
 def test_numpy_spelling_gives_what_the_record_evaluates(name: str, case: int) -> None:
     with within(world()):
         for n in nodes(name, case):
@@ -151,7 +152,7 @@ def test_numpy_spelling_gives_what_the_record_evaluates(name: str, case: int) ->
             assert np.asarray(got).dtype == np.asarray(n.value).dtype
 
 
-@pytest.mark.parametrize(("name", "case"), CASES)
+@rows(("name", "case"), CASES)
 def test_torch_spelling_gives_what_numpy_gives(name: str, case: int) -> None:
     torch = pytest.importorskip("torch")
     with within(world()):
@@ -164,7 +165,7 @@ def test_torch_spelling_gives_what_numpy_gives(name: str, case: int) -> None:
             np.testing.assert_allclose(np.asarray(got), want, rtol=1e-7, atol=1e-10)
 
 
-@pytest.mark.parametrize(("name", "case"), CASES)
+@rows(("name", "case"), CASES)
 def test_jax_spelling_gives_what_numpy_gives(name: str, case: int) -> None:
     if not importlib.util.find_spec("jax"):
         pytest.skip("needs jax")

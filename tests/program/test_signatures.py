@@ -13,6 +13,7 @@ from handgrad.program.node import Node, Program, Refused, World, build, within
 from handgrad.program.primitives.table import FUNCTIONS
 from handgrad.program.run import run
 from tests.program.test_primitives import leaf, slope, world
+from tests.rows import rows
 
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((3, 2, 4))
@@ -163,7 +164,7 @@ def active(a: Any) -> bool:
     return isinstance(a, np.ndarray) and a.dtype.kind == "f"
 
 
-@pytest.mark.parametrize("name", CALLS)
+@rows("name", CALLS)
 def test_signature(name: str) -> None:
     function, args, keywords = CALLS[name]
     want = theirs(function, args, keywords)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 
 import numpy as np
-import pytest
 
 from handgrad.checking.trial import random_like
 from handgrad.ops import OPS, batch_norm, layer_norm
 from handgrad.ops.samples import forward_arguments, sample_inputs
 from handgrad.program import Execution, Node, Program, recorded
 from handgrad.program.terms import additive_terms
+from tests.rows import rows
 from tests.tolerances import assert_close
 
 RNG = np.random.default_rng(0)
@@ -52,7 +52,7 @@ def test_terms_of_another_depth_add_up_too() -> None:
             np.testing.assert_allclose(sum(values), node.value, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("op", OPS)
+@rows("op", OPS)
 def test_terms_of_every_gradient_add_up(op: str) -> None:
     module = import_module(f"handgrad.ops.{op}")
     for sample in sample_inputs(op, RNG):

@@ -16,6 +16,7 @@ from tests.program.written import (
     walks,
 )
 from tests.program.written.cases import CASES
+from tests.rows import rows
 
 FILES = (arrays, blocks, kernels, objects, python, recurrent, recursions, walks)
 
@@ -25,7 +26,7 @@ def test_every_file_fills_the_table():
     assert homes == {f.__name__ for f in FILES}
 
 
-@pytest.mark.parametrize("name", CASES)
+@rows("name", CASES)
 def test_program_is_the_function_and_its_gradient_meets_differences(name):
     case = CASES[name]
     f = Forward(case.forward, **case.given)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from handgrad.layers import OpLayer
 from handgrad.ops import standardize
 from handgrad.recipes.constructors import CLASSES, constructed, keys_of
 from handgrad.recipes.schema import Flag, Integer, Real
 from tests.layers.cases import from_recipe
+from tests.rows import rows
 
 SEQUENCE = (5, 4)
 
@@ -35,7 +35,7 @@ class Grouped(OpLayer):
         raise NotImplementedError
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@rows("name", CLASSES)
 def test_every_type_is_made_from_what_is_required(name: str) -> None:
     case = from_recipe(name, np.float32)
     layer = case.make(np.random.default_rng(0))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from handgrad import kernels
+from tests.rows import rows
 from tests.tolerances import assert_close
 
 torch = pytest.importorskip("torch")
@@ -149,7 +150,7 @@ def assert_same(found: list[Any], expected: list[Any]) -> None:
 
 
 # PyTorch's own layer asks an Identity for its eps where it does not train.
-@pytest.mark.parametrize(
+@rows(
     ("what", "training"),
     [(what, mode) for what in LAYERS for mode in (True, False) if mode or what != "no norm"],
 )

@@ -11,6 +11,7 @@ import pytest
 import handgrad as hg
 from handgrad.arrays import Array
 from handgrad.layers import Layer
+from tests.rows import rows
 from tests.tolerances import assert_close
 from tests.torch.comparing import draw_weights, own_gradients
 
@@ -142,15 +143,15 @@ def compare(module: Any, layer: Layer, x: Any, training: bool) -> None:
         assert_close(layer.buffers[name], buffer, "torch float64", name)
 
 
-@pytest.mark.parametrize("training", [False, True], ids=["eval", "train"])
-@pytest.mark.parametrize("name", MODULES)
+@rows("training", [False, True], ids=["eval", "train"])
+@rows("name", MODULES)
 def test_outputs_and_gradients_are_those_of_the_module(name: str, training: bool) -> None:
     module, x = drawn(name)
     compare(module, hg.from_torch(module), x, training)
 
 
-@pytest.mark.parametrize("training", [False, True], ids=["eval", "train"])
-@pytest.mark.parametrize("name", MODULES)
+@rows("training", [False, True], ids=["eval", "train"])
+@rows("name", MODULES)
 def test_what_comes_back_is_the_same_again(name: str, training: bool) -> None:
     module, x = drawn(name)
     layer = hg.from_torch(module)

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from handgrad import kernels
+from tests.rows import rows
 from tests.tolerances import assert_close
 
 torch = pytest.importorskip("torch")
@@ -173,15 +174,15 @@ def plainly(module: Any, x: Any) -> Any:
     return module(x)
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("name", MODULES)
+@rows("change", CHANGES)
+@rows("name", MODULES)
 def test_a_changed_module_computes_as_pytorchs(name: str, change: str) -> None:
     theirs, ours = twins(name)
     compare(CHANGES[change](theirs), CHANGES[change](ours), name, plainly)
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("name", MODULES)
+@rows("change", CHANGES)
+@rows("name", MODULES)
 def test_a_module_changed_before_or_after_it_is_accelerated_computes_the_same(
     name: str, change: str
 ) -> None:
@@ -209,8 +210,8 @@ NEIGHBOURS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("neighbour", NEIGHBOURS)
-@pytest.mark.parametrize("name", MODULES)
+@rows("neighbour", NEIGHBOURS)
+@rows("name", MODULES)
 def test_neighbours_that_write_in_place(name: str, neighbour: str) -> None:
     theirs, ours = twins(name)
     try:

@@ -12,6 +12,7 @@ import handgrad as hg
 from handgrad import kernels
 from handgrad.errors import ArgumentError, ShapeError
 from tests.ops.fresh_memory import fill_fresh_memory
+from tests.rows import rows
 from tests.threads.program import run
 from tests.tolerances import assert_close
 
@@ -123,9 +124,9 @@ def test_operators_look_at_all_that_backward_gets() -> None:
 
 def test_the_rows_of_a_recurrent_operator_are_its_steps() -> None:
     x, weights = torch.ones(2, 3, 4), (torch.ones(5, 4), torch.ones(5, 5))
-    for lengths, rows in ((None, 5), (torch.tensor([3, 1]), 6)):
-        given = (x, *weights, None, None, None, lengths, rows, False, False, False)
-        with pytest.raises(ArgumentError, match=f"rnn: rows is {rows}; allowed: "):
+    for lengths, count in ((None, 5), (torch.tensor([3, 1]), 6)):
+        given = (x, *weights, None, None, None, lengths, count, False, False, False)
+        with pytest.raises(ArgumentError, match=f"rnn: rows is {count}; allowed: "):
             torch.ops.handgrad.rnn(*given)
 
 
@@ -212,8 +213,8 @@ def _unaligned(x: Any) -> Any:
     return y.copy_(x)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", [name for name in MODULES if name != "CrossEntropyLoss"])
+@rows("layout", LAYOUTS)
+@rows("name", [name for name in MODULES if name != "CrossEntropyLoss"])
 def test_layouts_are_read_as_pytorch_reads_them(name: str, layout: str) -> None:
     def layouts(x: Any) -> Any:
         return LAYOUTS[layout](x.detach()).requires_grad_()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
+from tests.rows import rows
 from tests.tolerances import assert_close
 
 torch = pytest.importorskip("torch")
@@ -103,8 +104,8 @@ def with_states(module: Any, x: Any, *states: Any) -> Any:
     return module(x, states if len(states) > 1 else states[0])
 
 
-@pytest.mark.parametrize(("name", "settings"), CASES)
-@pytest.mark.parametrize(("steps", "batch"), [(7, 5), (1, 3), (4, 1)])
+@rows(("name", "settings"), CASES)
+@rows(("steps", "batch"), [(7, 5), (1, 3), (4, 1)])
 def test_batches(name: str, settings: Any, steps: int, batch: int) -> None:
     theirs, mine = both(name, 5, 11, **settings)
     shape = (batch, steps, 5) if mine.batch_first else (steps, batch, 5)
@@ -130,8 +131,8 @@ def test_unbatched(name: str, settings: Any) -> None:
     assert_same(theirs, mine, [x, *states_of(mine)], with_states)
 
 
-@pytest.mark.parametrize(("name", "settings"), CASES)
-@pytest.mark.parametrize("lengths", [[6, 6, 4, 1], [2, 5, 1, 3], [1, 1, 1, 1], [4]])
+@rows(("name", "settings"), CASES)
+@rows("lengths", [[6, 6, 4, 1], [2, 5, 1, 3], [1, 1, 1, 1], [4]])
 def test_packed(name: str, settings: Any, lengths: list[int]) -> None:
     theirs, mine = both(name, 5, 11, **settings)
     in_order = lengths == sorted(lengths, reverse=True)

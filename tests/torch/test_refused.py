@@ -9,6 +9,7 @@ import pytest
 import handgrad as hg
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
+from tests.rows import rows
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -119,7 +120,7 @@ MODULES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.filterwarnings("ignore:.*nested_tensor")
-@pytest.mark.parametrize("name", MODULES)
+@rows("name", MODULES)
 def test_a_module_without_a_counterpart_is_named(name: str) -> None:
     module, sentence = MODULES[name]
     with pytest.raises(ArgumentError, match=rf"^from_torch: .*{sentence}"):
