@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +27,50 @@ HERE = [sys.executable, "-m", "handgrad"]
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and names of POSIX")
 
 
-def start(*arguments: str | bytes, **settings) -> subprocess.Popen:
+#: `handgrad` in a process that, once it has printed the line of an epoch, waits for a line or sends
+#: itself the signal that the first argument says. What is done to it from here could come too late.
+HALTED = """
+import io, os, sys
+from handgrad.cli import main
+what = sys.argv.pop(1)
+
+class Halted(io.TextIOWrapper):
+    printed, begun = "", False
+
+    def write(self, text):
+        written = super().write(text)
+        self.printed += text
+        if "\\nepoch" in self.printed and text.endswith("\\n") and not self.begun:
+            self.begun = True
+            self.flush()
+            sys.stdin.readline() if what == "wait" else os.kill(os.getpid(), int(what))
+        return written
+
+sys.stdout = Halted(sys.stdout.detach(), encoding="utf-8")
+main()
+"""
+
+
+@contextmanager
+def started(*command: str, **settings) -> Iterator[subprocess.Popen[str]]:
+    """A process of Python that ends with the block, whatever happens in it."""
     pipe = subprocess.PIPE
-    return subprocess.Popen(
-        [*HERE, *arguments], stdout=pipe, stderr=pipe, **{"text": True, **settings}
-    )
+    settings = {"stdout": pipe, "stderr": pipe, "text": True, **settings}
+    with subprocess.Popen([sys.executable, *command], **settings) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def signalled(number: int, *arguments: str, before) -> tuple[int, str]:
+    """The exit code and the errors of a command that gets a signal behind its first epoch."""
+    with started(
+        *("-c", HALTED, str(int(number)), *arguments),
+        preexec_fn=lambda: signal.signal(number, before),
+    ) as process:
+        _, stderr = process.communicate(timeout=HANGS)
+    return process.returncode, stderr
 
 
 def shell(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -47,21 +88,12 @@ def shell(command: str, folder: Path, **environment: str) -> subprocess.Complete
 @posix
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
 def test_a_signal_saves_and_says_how_to_resume(handgrad, tmp_path, name, code):
-    arguments = ["train", "digits", "--epochs", "12", *SMALL]
+    arguments = ["train", "digits", "--epochs", "3", *SMALL]
     folder = tmp_path / "stopped"
-    sent = getattr(signal, name)
-
-    def heed() -> None:
-        """Undo what the tests may have been started with, such as nohup."""
-        signal.signal(sent, signal.SIG_DFL)
-
-    process = start(*arguments, "--out", str(folder), preexec_fn=heed)
-    for line in process.stdout:
-        if line.startswith("epoch"):
-            process.send_signal(sent)
-            break
-    _, stderr = process.communicate(timeout=HANGS)
-    assert process.returncode == code, stderr
+    found, stderr = signalled(
+        getattr(signal, name), *arguments, "--out", str(folder), before=signal.SIG_DFL
+    )
+    assert found == code, stderr
     assert "Traceback" not in stderr
     assert f"handgrad train --resume {folder}" in stderr
     assert ("interrupted in epoch" if name == "SIGINT" else f"stopped by {name} in") in stderr
@@ -84,26 +116,25 @@ cli.main()
 
 
 @posix
-@pytest.mark.parametrize("delay", [0.0, 0.02, 0.1, 0.3, 0.6, 1.0, 1.5])
-@pytest.mark.parametrize("command", ["train digits --epochs 9999 --out run", "check all"])
+@pytest.mark.parametrize(
+    ("command", "delay"),
+    [
+        *(("train digits --epochs 9999 --out run", delay) for delay in (0.0, 0.1, 0.6, 1.5)),
+        *(("check all", delay) for delay in (0.02, 0.3)),
+    ],
+)
 def test_a_burst_of_ctrl_c_is_one_line(tmp_path, command, delay):
-    process = subprocess.Popen(
-        [sys.executable, "-c", LISTENING, *command.split()],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+    with started(
+        *("-c", LISTENING, *command.split()),
         cwd=tmp_path,
-        text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    assert process.stdout.readline() == "listening\n"
-    time.sleep(delay)
-    for _ in range(40):
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.002)
-    try:
+    ) as process:
+        assert process.stdout.readline() == "listening\n"
+        time.sleep(delay)
+        for _ in range(40):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.002)
         _, stderr = process.communicate(timeout=HANGS)
-    finally:
-        process.kill()
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
     assert stderr.strip().count("\n") == 0, stderr
@@ -145,16 +176,9 @@ def test_a_ctrl_c_that_is_lost_does_not_hide_the_next():
 @posix
 def test_a_signal_that_is_ignored_stays_ignored(tmp_path):
     """As SIGHUP under nohup."""
-    process = start(
-        *["train", "digits", "--epochs", "3", *SMALL, "--out", str(tmp_path / "run")],
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
-    )
-    for line in process.stdout:
-        if line.startswith("epoch"):
-            process.send_signal(signal.SIGHUP)
-            break
-    _, stderr = process.communicate(timeout=HANGS)
-    assert process.returncode == 0, stderr
+    arguments = ["train", "digits", "--epochs", "3", *SMALL, "--out", str(tmp_path / "run")]
+    found, stderr = signalled(signal.SIGHUP, *arguments, before=signal.SIG_IGN)
+    assert found == 0, stderr
 
 
 def test_exit_codes_of_signals():
@@ -165,9 +189,13 @@ def test_exit_codes_of_signals():
 @posix
 def test_a_closed_pipe_saves_the_run(handgrad, tmp_path):
     arguments = ["train", "digits", "--epochs", "3", *SMALL, "--out"]
-    with start(*arguments, str(tmp_path / "run")) as process:
-        process.stdout.readline()
+    command = ("-c", HALTED, "wait", *arguments, str(tmp_path / "run"))
+    with started(*command, stdin=subprocess.PIPE) as process:
+        for line in process.stdout:
+            if line.startswith("epoch"):
+                break
         process.stdout.close()
+        process.stdin.close()
         stderr = process.stderr.read()
         assert process.wait(timeout=HANGS) == 2
     assert stderr.startswith("handgrad: progress cannot be written to standard output: Broken pipe")
@@ -180,7 +208,7 @@ def test_a_closed_pipe_saves_the_run(handgrad, tmp_path):
 
 @posix
 def test_a_reader_that_has_seen_enough_is_no_error():
-    with start("recipes", "show", "digits") as process:
+    with started("-m", "handgrad", "recipes", "show", "digits") as process:
         process.stdout.close()
         assert (process.stderr.read(), process.wait(timeout=HANGS)) == ("", 141)
 

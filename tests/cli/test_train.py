@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -15,7 +13,6 @@ from safetensors.numpy import load_file
 from handgrad.cli.described import described
 from handgrad.recipes.tasks.classification import load_data
 from tests.data.files import write_cifar_batches, write_idx_set, write_image_folder
-from tests.tolerances import HANGS
 
 #: `digits` made small, so that a step takes a millisecond on any engine.
 SMALL = [
@@ -174,38 +171,6 @@ def test_a_truncated_file_is_one_sentence_and_code_2(refused, tmp_path):
     path.write_bytes(path.read_bytes()[:1000])
     message = refused("train", "mnist-mlp", "--data", tmp_path, "--out", tmp_path / "run")
     assert "t10k-images-idx3-ubyte has 1,000 bytes; expected 3,152" in message
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_ctrl_c_saves_and_the_resumed_run_ends_as_if_never_stopped(handgrad, tmp_path):
-    arguments = ["train", "digits", "--epochs", "12", *SMALL]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "handgrad", *arguments, "--out", str(tmp_path / "stopped")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    for line in process.stdout:
-        if line.startswith("epoch"):
-            process.send_signal(signal.SIGINT)
-            break
-    _, stderr = process.communicate(timeout=HANGS)
-    assert process.returncode == 130, stderr
-    assert "Traceback" not in stderr
-    assert f"handgrad train --resume {tmp_path / 'stopped'}" in stderr
-    for command in (
-        ["train", "--resume", tmp_path / "stopped"],
-        [*arguments, "--out", tmp_path / "whole"],
-    ):
-        result = handgrad(*command)
-        assert result.exit_code == 0, result.output
-    stopped, whole = (
-        load_file(tmp_path / name / "model.safetensors") for name in ("stopped", "whole")
-    )
-    assert set(stopped) == set(whole)
-    for name in whole:
-        np.testing.assert_array_equal(stopped[name], whole[name])
 
 
 def _table(path, header, rows):
