@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -115,12 +116,12 @@ def test_a_pipe_is_written_to_where_somebody_reads(tmp_path: Path) -> None:
     end = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     os.set_blocking(end, True)
     content = b"x" * 200_000  # more than a pipe holds
-    writer = threading.Thread(target=write_file, args=(path, content))
+    writer = threading.Thread(target=write_file, args=(path, content), daemon=True)
     writer.start()
-    found = b""
-    while len(found) < len(content):  # it reads nothing before the writer has opened the pipe
+    found, alive = b"", True
+    while alive:  # it reads nothing before the writer has opened the pipe
+        alive = writer.is_alive()
         found += os.read(end, len(content))
-    writer.join()
     os.close(end)
     assert found == content
     assert path.is_fifo()
@@ -136,10 +137,8 @@ def test_what_is_no_file_is_refused(name: str, tmp_path: Path) -> None:
         if name == "folder":
             path.mkdir()
         else:
-            here = os.getcwd()
-            os.chdir(tmp_path)  # the names of sockets are short
-            server.bind(name)
-            os.chdir(here)
+            with chdir(tmp_path):  # the names of sockets are short
+                server.bind(name)
         for write in (write_file, write_atomically):
             with pytest.raises(OSError, match="not a regular file"):
                 write(path, b"new")

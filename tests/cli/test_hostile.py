@@ -17,6 +17,7 @@ import typer
 from typer.testing import Result
 
 from handgrad.cli.app import app
+from tests.tolerances import HANGS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs FIFOs and signals")
 
@@ -50,7 +51,6 @@ VALUES: Final = (
 )
 #: Options of which a large number is meant, and takes its time.
 LONG: Final = ("--epochs", "--steps", "--networks", "--widths", "--examples", "--length", "--beam")
-SECONDS: Final = 30
 
 
 def options_of(command: str) -> list[tuple[str, bool]]:
@@ -118,7 +118,7 @@ def kept(folder: Path) -> dict[str, Any]:
 
 
 def out_of_time(number: int, frame: object) -> None:
-    raise TimeoutError(f"not done in {SECONDS} s")
+    raise TimeoutError(f"not done in {HANGS} s")
 
 
 def judge(line: tuple[str, ...], result: Result) -> str:
@@ -145,7 +145,7 @@ def test_hostile_lines_are_one_sentence(place: Path, handgrad: Callable[..., Res
     usual = signal.signal(signal.SIGALRM, out_of_time)
     try:
         for line in lines:
-            signal.alarm(SECONDS)
+            signal.alarm(HANGS)
             try:
                 found = judge(line, handgrad(*line))
             except Exception as error:
@@ -186,7 +186,7 @@ def test_hostile_surroundings_are_one_sentence(name: str, place: Path) -> None:
     script = f'exec "$0" -m handgrad "$@" {redirected}'
     command = [b"sh", b"-c", script.encode(), os.fsencode(sys.executable), *arguments]
     done = subprocess.run(
-        command, env={**os.environ, **more}, capture_output=True, check=False, timeout=60
+        command, env={**os.environ, **more}, capture_output=True, check=False, timeout=HANGS
     )
     assert done.returncode in (0, 2)
     assert b"Traceback" not in done.stderr

@@ -15,6 +15,7 @@ from fuzz.__main__ import main
 from fuzz.harness.surface import generator, load, surfaces
 from fuzz.harness.watchdog import Tally, watch, write
 from handgrad import kernels
+from tests.tolerances import HANGS
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +32,7 @@ def numbers_by_way(count: int) -> dict[str, list[int]]:
 
 @pytest.fixture(scope="module")
 def tally() -> Tally:
-    return watch(HURT, 0, seconds=120.0, stop=13)
+    return watch(HURT, 0, seconds=HANGS, stop=13)
 
 
 def test_every_way_of_going_wrong_is_found(tally: Tally) -> None:
@@ -96,7 +97,7 @@ def test_some_cases_of_every_surface_pass(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(kernels.native is None, reason="no compiled kernels")
 def test_native_functions_touch_no_memory_but_their_own(tmp_path: Path) -> None:
-    tally = watch("bindings", 12, seconds=300.0, stop=20000)
+    tally = watch("bindings", 12, seconds=HANGS, stop=20000)
     write(tally, tmp_path)
     assert tally.cases == 20000
     assert not tally.found, "\n\n".join(found.text() for found in tally.found.values())

@@ -19,6 +19,7 @@ from handgrad.dispatch import settings as module
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.training.step import TrainingStep
 from tests.threads.program import needs_kernels, run
+from tests.tolerances import HANGS
 
 pytestmark = pytest.mark.slow
 
@@ -44,11 +45,11 @@ def together(*works: Callable[[], Any]) -> list[Any]:
     barrier = threading.Barrier(len(works))
 
     def begin(work: Callable[[], Any]) -> Any:
-        barrier.wait(60)
+        barrier.wait(HANGS)
         return work()
 
     with ThreadPoolExecutor(len(works)) as pool:
-        return [future.result(60) for future in [pool.submit(begin, work) for work in works]]
+        return [future.result(HANGS) for future in [pool.submit(begin, work) for work in works]]
 
 
 def arrays(*shapes: tuple[int, ...]) -> list[Any]:
@@ -65,11 +66,11 @@ def test_01_overlapping_blocks_of_engines_in_two_threads() -> None:
     def early() -> str:
         with hg.engine("reference"):
             first.set()
-            second.wait(60)
+            second.wait(HANGS)
         return hg.get_engine()
 
     def late() -> tuple[str, str]:
-        first.wait(60)
+        first.wait(HANGS)
         with hg.engine("auto"):
             inside = hg.get_engine()
             second.set()
@@ -150,15 +151,15 @@ def test_07_what_the_program_sets_holds_in_threads_that_run_already() -> None:
     def work() -> tuple[str, str]:
         before = hg.get_engine()
         begun.set()
-        changed.wait(60)
+        changed.wait(HANGS)
         return before, hg.get_engine()
 
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(work)
-        begun.wait(60)
+        begun.wait(HANGS)
         hg.set_engine("reference")
         changed.set()
-        assert future.result(60) == ("auto", "reference")
+        assert future.result(HANGS) == ("auto", "reference")
     hg.set_engine("auto")
 
 

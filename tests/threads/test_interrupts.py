@@ -65,8 +65,8 @@ def send():
 
 a, = arrays((300, 300))
 expected = hg.matmul(a, a).tobytes()
-threading.Timer(0.5, send).start()
 try:
+    threading.Timer(0.5, send).start()
     while calls < 1000:
         call()
         calls += 1
@@ -146,8 +146,8 @@ import handgrad as hg
 parameters = {"weight": np.zeros(50_000_000, np.float32)}
 gradients = {"weight": np.ones(50_000_000, np.float32)}
 optimizer = hg.optimizers.SGD(lr=1.0)
-threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     while True:
         optimizer.step(parameters, gradients)
 except KeyboardInterrupt:
