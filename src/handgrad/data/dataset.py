@@ -242,7 +242,9 @@ def _joined(parts: Sequence[Any]) -> Any:
     return np.concatenate(parts)
 
 
-def take(x: Array | Pixels | Sequences, index: Int[Array, "A"]) -> Array | Pixels | Sequences:
+def take(
+    x: Array | Pixels | Sequences, index: Int[Array, "A"] | list[int]
+) -> Array | Pixels | Sequences:
     """The examples at `index`, kept in the form they are in."""
     if isinstance(x, Pixels):
         return Pixels(x.values[index], x.maximum)

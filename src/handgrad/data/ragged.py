@@ -52,7 +52,9 @@ class Sequences:
     Raises ShapeError where the lengths do not add up to the steps.
     """
 
-    def __init__(self, values: Array, lengths: Int[Array, "N"], padding: float = 0) -> None:
+    def __init__(
+        self, values: Array, lengths: Int[Array, "N"] | Sequence[int], padding: float = 0
+    ) -> None:
         self.values = values
         self.lengths = np.asarray(lengths, dtype=np.int64)
         self.padding = padding

@@ -97,16 +97,17 @@ class AddNorm(Layer):
         input_gradient: bool = True,
     ) -> tuple[Any, Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {"norm": {}, "inner": {}}
+        dnormed: Any = dy
         norm_out, inner_out = part(gradients, "norm"), part(gradients, "inner")
         pre = self.norm_position == "pre"
         below = input_gradient or (pre and self.norm.is_trained)
         if not pre:
-            dy, found["norm"] = self.norm.backward(dy, cache.norm, gradients=norm_out)
-        dskip = dy if input_gradient else None
+            dnormed, found["norm"] = self.norm.backward(dy, cache.norm, gradients=norm_out)
+        dskip = dnormed if input_gradient else None
         dinputs, found["inner"] = backward_residual(
             self.inner,
             None if pre else dskip,
-            dy,
+            dnormed,
             cache.inner,
             gradients=inner_out,
             input_gradient=below,

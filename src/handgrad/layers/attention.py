@@ -246,7 +246,7 @@ class MultiHeadAttention(Layer):
         below = input_gradient or any(
             layer.is_trained for name, layer in self.layers.items() if name != "o_proj"
         )
-        do = dropout.backward(dy, cache.post_dropout)
+        do: Any = dropout.backward(dy, cache.post_dropout)
         if "o_proj" in self.layers:
             do, found["o_proj"] = self.layers["o_proj"].backward(
                 do,
@@ -329,7 +329,7 @@ class MultiHeadAttention(Layer):
     def _turned_back(
         self,
         name: str,
-        dx: Array,
+        dx: Any,
         cache: Cache,
         found: dict[str, Mapping[str, Array]],
         gradients: Mapping[str, Array] | None,

@@ -432,7 +432,7 @@ class OpLayer(Layer):
         out_dx = None if input_gradient else SKIP
         skipped = [getattr(self, name) is None or name in self.frozen for name in names]
         if gradients is None:
-            out = [SKIP if skip else None for skip in skipped]
+            out: list[Any] = [SKIP if skip else None for skip in skipped]
             dx, *found = self.op.backward(dy, cache, out=(out_dx, *out), **added)
             pairs = zip(names, found, strict=True)
             return dx, {name: gradient for name, gradient in pairs if gradient is not None}

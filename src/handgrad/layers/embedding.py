@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from handgrad import initializers
-from handgrad.arrays import Array
+from handgrad.arrays import Array, is_numpy
 from handgrad.dispatch import KernelCache
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer, Shape
@@ -72,7 +72,7 @@ class Embedding(Layer):
         An array of NumPy is written to: only the rows of tokens that occur are touched, so a large
         table costs no more than a small one.
         """
-        if not isinstance(dweight, np.ndarray):
+        if not is_numpy(dweight):
             return dweight + self.op.backward(dy, cache)
         if type(cache) is KernelCache and dy.flags.carray and dweight.flags.carray:
             from handgrad.kernels.embedding import add_gradient  # there is one: it made the cache

@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import DTypeLike
 
-from handgrad.arrays import Array
+from handgrad.arrays import Array, is_numpy
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import OpLayer, Shape
 from handgrad.layers.construction import InputSize
@@ -138,7 +138,7 @@ class BatchNorm(OpLayer):
 
     def _keep_running(self, mean: Array, var: Array) -> None:
         """Write the running statistics; arrays that cannot be written to are replaced."""
-        if isinstance(self.running_mean, np.ndarray):
+        if is_numpy(self.running_mean):
             self.running_mean[...] = mean
             self.running_var[...] = var
         else:

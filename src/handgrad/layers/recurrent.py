@@ -11,7 +11,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from handgrad import initializers
-from handgrad.arrays import Array
+from handgrad.arrays import Array, Lengths
 from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.kernels.concatenate import concatenate, slice_features
@@ -162,11 +162,11 @@ class Recurrent(Layer):
         return ArgumentError(f"{type(self).__name__}: {found}")
 
     @in_own_type
-    def forward(
+    def forward(  # type: ignore[override]  # it returns its state too; see `forward_y`
         self,
         x: Array,
         state: State | None = None,
-        lengths: Array | None = None,
+        lengths: Lengths | None = None,
         *,
         training: bool = False,
     ) -> tuple[tuple[Array, State], Cache]:
@@ -202,9 +202,9 @@ class Recurrent(Layer):
         stacked = tuple(xp.stack(parts, axis=0) for parts in zip(*finals, strict=True))
         return (x, self._as_state(stacked)), Cache(tuple(caches), tuple(dropouts), from_learned)
 
-    def backward(
+    def backward(  # type: ignore[override]
         self,
-        dy: tuple[Array, State | None],
+        dy: tuple[Array | None, State | None],
         cache: Cache,
         *,
         gradients: Mapping[str, Array] | None = None,
@@ -215,11 +215,12 @@ class Recurrent(Layer):
                 f"dy is a {type(dy).__name__}; allowed: (dy, dstate), in which dstate is None "
                 "where nothing depends on the state"
             )
+        dx: Any
         dx, dstate = dy
         xp = array_namespace(dx)
         dfinals = self._of_each(self._parts(dstate, dx.shape[0], "dstate"))
         dinitial: list[Any] = [None] * len(dfinals)
-        found: dict[str, Array | None] = {}
+        found: dict[str, Any] = {}
         for layer in reversed(range(self.num_layers)):
             wants_dx = input_gradient or layer > 0
             size = self.output_size

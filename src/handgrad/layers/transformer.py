@@ -73,7 +73,7 @@ class _Stack(Layer):
                 dtype=chosen["dtype"],
             )
 
-    def _through(self, x: Array, *memory: Array, **settings: Any) -> tuple[Array, Cache]:
+    def _through(self, x: Array, *memory: Array | None, **settings: Any) -> tuple[Array, Cache]:
         caches: list[Any] = []
         for block in self.blocks:
             cache: Any
@@ -101,7 +101,8 @@ class _Stack(Layer):
         input_gradient: bool = True,
     ) -> tuple[Any, Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {}
-        dx, dmemory = dy, None
+        dx: Any = dy
+        dmemory = None
         if self.norm is not None:
             dx, found["norm"] = self.norm.backward(
                 dx, cache.norm, gradients=part(gradients, "norm")

@@ -250,6 +250,8 @@ class Seq2Seq(Layer):
         The encoder's states get gradients on two ways: as memory, and as what s_0 was made of.
         """
         found: dict[str, Mapping[str, Array]] = {}
+        ds: Any
+        dx: Any
         if cache.within_target is not None:
             xp = array_namespace(dlogits)
             dlogits = xp.where(cache.within_target, dlogits, xp.zeros_like(dlogits))
@@ -303,7 +305,7 @@ class Seq2Seq(Layer):
         h = state[0] if isinstance(state, tuple) else state
         return h[-1]
 
-    def _dstate(self, dlast: Float[Array, "N H"]) -> Any:
+    def _dstate(self, dlast: Any) -> Any:
         """The gradient of the encoder's final states where only h_b,1 has one."""
         xp = array_namespace(dlast)
         below = xp.zeros((2 * self.encoder.num_layers - 1, *dlast.shape), dtype=dlast.dtype)
@@ -343,7 +345,8 @@ class Seq2Seq(Layer):
         rows = state.rows[index]
         memory = state.memory
         if not np.array_equal(rows, state.rows):
-            memory = Memory(*(None if array is None else array[index] for array in memory))
+            kept = None if memory.lengths is None else memory.lengths[index]
+            memory = Memory(memory.keys[index], memory.values[index], kept)
         alpha = None if state.attention is None else state.attention[index]
         return Seq2SeqState(state.s[index], memory, rows, alpha)
 

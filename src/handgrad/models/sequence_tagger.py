@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Unpack
 
 import numpy as np
 
-from handgrad.arrays import Array
+from handgrad.arrays import Array, Lengths
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.geometry.steps import active_steps, in_time_order
 from handgrad.layers import GRU, LSTM, RNN, Dense, Embedding, LeakyRNN
@@ -116,7 +116,7 @@ class SequenceTagger(Layer):
     def forward(
         self,
         x: Array,
-        lengths: Array | None = None,
+        lengths: Lengths | None = None,
         state: State | None = None,
         *,
         training: bool = False,
@@ -143,6 +143,7 @@ class SequenceTagger(Layer):
         input_gradient: bool = True,
     ) -> tuple[Any, Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {}
+        dx: Any
         dscores = in_time_order(dy, cache.real, reverse=False)
         dh, found["head"] = self.head.backward(
             dscores, cache.head, gradients=part(gradients, "head")

@@ -212,6 +212,7 @@ class Transformer(Layer):
     ) -> tuple[None, Mapping[str, Array]]:
         """None, because tokens have no gradient, and the gradients of the parameters."""
         found: dict[str, Mapping[str, Array]] = {}
+        dz: Any
         if self.head is not None:
             dz, found["head"] = self.head.backward(
                 dlogits, cache.head, gradients=part(gradients, "head")
@@ -255,7 +256,7 @@ class Transformer(Layer):
     def _backward_embed(
         self,
         side: str,
-        dx: Array,
+        dx: Any,
         cache: Embedded,
         found: dict[str, Mapping[str, Array]],
         gradients: Mapping[str, Array] | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from array_api_compat import array_namespace, device
 
@@ -21,7 +21,7 @@ class Cache(NamedTuple):
     Kernel and padding are those of `inner_window`.
     """
 
-    count: Float[Array, "1 1 HO WO"]
+    count: Float[Array, "1 1 HO WO"]  # type: ignore[assignment]
     input_size: tuple[int, ...]
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
@@ -104,7 +104,7 @@ def backward(dy: Float[Array, "N C HO WO"], cache: Cache) -> Float[Array, "N C H
     return dx
 
 
-def window_sum(v: Array, kernel: tuple[int, ...], stride: tuple[int, ...]) -> Array:
+def window_sum(v: Array, kernel: tuple[int, ...], stride: tuple[int, ...]) -> Any:
     """Σ_{m,n} V[:, :, m :: s, n :: s], first over m."""
     (kernel_h, kernel_w), (stride_h, stride_w), width = kernel, stride, v.shape[3]
     rows, columns = output_size(v.shape[2:], kernel, stride, (0, 0), (1, 1))

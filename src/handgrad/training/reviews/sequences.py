@@ -35,7 +35,7 @@ _SHARE: Final = 0.1
 class _Found(NamedTuple):
     """Numbers of examples, their classes' probabilities, and norms by steps before the end."""
 
-    index: Array
+    index: Array  # type: ignore[assignment]  # not the method of tuples
     probabilities: Array
     norms: Array
 
