@@ -27,6 +27,7 @@ CALLED: Final = {"__init__", "__call__", "__iter__", "__getitem__", "__enter__",
 Definition: TypeAlias = ast.FunctionDef | ast.ClassDef
 
 
+@cache
 def file_of(module: str) -> Path | None:
     """The file with a module's types: the stub of a package that loads its names lazily."""
     base = SOURCE / module.replace(".", "/")
@@ -67,6 +68,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield node
 
 
+@cache
 def home(module: str, name: str) -> tuple[str, ast.stmt | None]:
     """The module that defines a name, and its statement; None for a module or a name of others."""
     if file_of(f"{module}.{name}"):
@@ -113,6 +115,7 @@ def classes_above(module: str, node: ast.ClassDef) -> Iterator[tuple[str, ast.Cl
                 yield from classes_above(where, found)
 
 
+@cache
 def functions() -> dict[str, tuple[str, ast.FunctionDef]]:
     """Every public function and method by its full name, with the module that it stands in."""
     found: dict[str, tuple[str, ast.FunctionDef]] = {}
@@ -157,7 +160,7 @@ def open_types(module: str, annotation: ast.expr) -> set[str]:
         where, node = home(module, name)
         if name == "Any":
             found.add(name)
-        elif name == "Array" or not isinstance(node, ast.AnnAssign | ast.Assign):
+        elif where == "handgrad.arrays" or not isinstance(node, ast.AnnAssign | ast.Assign):
             continue
         elif node.value is not None and open_types(where, node.value):
             found.add(name)

@@ -1,4 +1,4 @@
-"""The names that signatures use for arrays and paths.
+"""The names that signatures use for arrays.
 
 `Array` is any array of the Python array API: NumPy, and for the reference ops also CuPy, PyTorch
 and JAX. Shapes are written beside it as `Float[Array, "N D"]` (jaxtyping); these annotations are
@@ -9,18 +9,21 @@ the tensor of another library writes `# type: ignore` beside it.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[Any]]
+    #: The element type of an array.
+    DType: TypeAlias = np.dtype[Any]
 else:
     Array = Any
+    DType = np.dtype
 
-#: Where a file is or will be.
-PathLike: TypeAlias = str | os.PathLike[str]
+#: A choice of examples: one, a slice, their numbers, or a mask.
+Index: TypeAlias = int | slice | ArrayLike | tuple[int | slice | ArrayLike, ...]
 #: The lengths of the sequences of a batch.
 Lengths: TypeAlias = Array | list[int] | tuple[int, ...]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from handgrad.arrays import Array
+from handgrad.arrays import Array, DType, Index
 from handgrad.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -97,15 +97,16 @@ class Sequences:
         return 1 + int(self.values.ndim)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.values.dtype
+    def dtype(self) -> DType:
+        dtype: DType = self.values.dtype
         return dtype
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def __getitem__(self, index: Any) -> Ragged:
-        chosen = np.atleast_1d(np.arange(len(self))[index])
+    def __getitem__(self, index: Index) -> Ragged:
+        rows: Any = np.arange(len(self))
+        chosen = np.atleast_1d(rows[index])
         lengths = self.lengths[chosen]
         multiple = _multiple.get()
         most = -(-lengths.max(initial=0) // multiple) * multiple
@@ -115,7 +116,7 @@ class Sequences:
         x[real] = self.values[(self._first[chosen][:, None] + steps)[real]]
         return Ragged(x, lengths)
 
-    def take(self, index: Any) -> Sequences:
+    def take(self, index: Index) -> Sequences:
         """The sequences at `index`, as a set of their own."""
         batch = self[index]
         real = np.arange(batch.x.shape[1]) < batch.lengths[:, None]

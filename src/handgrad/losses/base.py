@@ -67,8 +67,8 @@ class Loss(metaclass=Explained):
         super().__init_subclass__(**options)
         cls.capturable = vars(cls).get("capturable", False)
 
-    def __init__(self, **options: Any) -> None:
-        self.options = options
+    def __init__(self, **options: object) -> None:
+        self.options: dict[str, Any] = options
 
     def __repr__(self) -> str:
         settings = {**vars(self), **self.options}

@@ -12,7 +12,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.keywords import selected, with_defaults
 from handgrad.layers.base import Layer, Row, Shape, merge, part
-from handgrad.layers.construction import FROM_SEED
+from handgrad.layers.construction import FROM_SEED, PairShape
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
 from handgrad.layers.gru import GRU
@@ -375,7 +375,9 @@ class Seq2Seq(Layer):
                 check_lengths(f"Seq2Seq, {side}", lengths, shape[0])
                 check_length_values(f"Seq2Seq, {side}", lengths, steps.shape[1])
 
-    def output_shape(self, input_shape: Any) -> Shape:
+    def output_shape(  # type: ignore[override]
+        self, input_shape: PairShape
+    ) -> Shape:
         """The shape of the logits of one example, ((S,), (T,)); ((S, E), (T,)) for vectors."""
         axes = 2 if self.source is None else 1
         fits = (
@@ -390,13 +392,19 @@ class Seq2Seq(Layer):
             )
         return (*input_shape[1], self.target_vocabulary)
 
-    def flops(self, input_shape: Any) -> int:
+    def flops(  # type: ignore[override]
+        self, input_shape: PairShape
+    ) -> int:
         return sum(row.flops for row in self.rows(input_shape))
 
-    def input_flops(self, input_shape: Any) -> int:
+    def input_flops(  # type: ignore[override]
+        self, input_shape: PairShape
+    ) -> int:
         return 0 if self.source is not None else self.encoder.input_flops(input_shape[0])
 
-    def rows(self, input_shape: Any, name: str = "") -> list[Row]:
+    def rows(  # type: ignore[override]
+        self, input_shape: PairShape, name: str = ""
+    ) -> list[Row]:
         """The rows of the layers for an example of the shapes that `output_shape` takes."""
         prefix = f"{name}." if name else ""
         steps, _ = self.output_shape(input_shape)

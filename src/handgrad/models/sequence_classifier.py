@@ -11,7 +11,7 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array, Lengths
 from handgrad.layers import Dense, Dropout
 from handgrad.layers.base import Layer, Row, Shape, merge, part
-from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.settings import CellSettings
 from handgrad.models.sequence_tagger import recurrent_layer
@@ -72,6 +72,7 @@ class SequenceClassifier(Layer):
         pooling: str = "state",
         **settings: Unpack[CellSettings],
     ) -> None:
+        input_size = known(input_size)
         check_choice("SequenceClassifier", "pooling", pooling, POOLINGS)
         self.pooling = pooling
         self.recurrent = recurrent_layer(

@@ -104,11 +104,12 @@ def backward(dy: Float[Array, "N C HO WO"], cache: Cache) -> Float[Array, "N C H
     return dx
 
 
-def window_sum(v: Array, kernel: tuple[int, ...], stride: tuple[int, ...]) -> Any:
+def window_sum(v: Array, kernel: tuple[int, ...], stride: tuple[int, ...]) -> Array:
     """Σ_{m,n} V[:, :, m :: s, n :: s], first over m."""
     (kernel_h, kernel_w), (stride_h, stride_w), width = kernel, stride, v.shape[3]
     rows, columns = output_size(v.shape[2:], kernel, stride, (0, 0), (1, 1))
     row_sums = sum(window(v, (m, 0), (stride_h, 1), (1, 1), (rows, width)) for m in range(kernel_h))
-    return sum(
+    sums: Any = sum(
         window(row_sums, (0, n), (1, stride_w), (1, 1), (rows, columns)) for n in range(kernel_w)
     )
+    return sums
