@@ -2,6 +2,7 @@ from typing import TYPE_CHECKING
 
 # Type checkers cut circles of imports at those under TYPE_CHECKING: here, and not inside.
 if TYPE_CHECKING:
+    from handgrad.arrays import Array as Array
     from handgrad.checking import CheckReport as CheckReport
     from handgrad.checking import check as check
     from handgrad.deriving import Derivation as Derivation

@@ -18,8 +18,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.suggestions import suggesting
 
@@ -45,7 +46,7 @@ if not TYPE_CHECKING:
     __getattr__ = suggesting(__name__)
 
 Shape = tuple[int, ...]
-Initializer: TypeAlias = Callable[..., NDArray[Any]]
+Initializer: TypeAlias = Callable[..., Array]
 
 #: Factors that keep the scale of a signal through the activation, as PyTorch's `calculate_gain`;
 #: GELU and SiLU, which it leaves out, count as ReLU, and erf and sin have 1/√E[f²(z)], z ~ N(0, 1).
@@ -115,7 +116,7 @@ def for_activation(activation: str) -> Initializer:
 
 def xavier_uniform(
     shape: Shape, rng: np.random.Generator, *, gain: float = 1.0, dtype: DTypeLike = np.float32
-) -> NDArray[Any]:
+) -> Array:
     """U(−a, a) with a = gain · √(6 / (fan_in + fan_out))."""
     bound = gain * math.sqrt(6 / max(sum(fans(shape)), 1))
     return rng.uniform(-bound, bound, shape).astype(dtype)
@@ -123,7 +124,7 @@ def xavier_uniform(
 
 def xavier_normal(
     shape: Shape, rng: np.random.Generator, *, gain: float = 1.0, dtype: DTypeLike = np.float32
-) -> NDArray[Any]:
+) -> Array:
     """N(0, σ²) with σ = gain · √(2 / (fan_in + fan_out))."""
     std = gain * math.sqrt(2 / max(sum(fans(shape)), 1))
     return rng.normal(0.0, std, shape).astype(dtype)
@@ -136,7 +137,7 @@ def he_uniform(
     gain: float = GAINS["relu"],
     mode: str = "fan_in",
     dtype: DTypeLike = np.float32,
-) -> NDArray[Any]:
+) -> Array:
     """U(−a, a) with a = gain · √(3 / fan)."""
     bound = gain * math.sqrt(3 / _fan(shape, mode))
     return rng.uniform(-bound, bound, shape).astype(dtype)
@@ -149,7 +150,7 @@ def he_normal(
     gain: float = GAINS["relu"],
     mode: str = "fan_in",
     dtype: DTypeLike = np.float32,
-) -> NDArray[Any]:
+) -> Array:
     """N(0, σ²) with σ = gain / √fan."""
     std = gain / math.sqrt(_fan(shape, mode))
     return rng.normal(0.0, std, shape).astype(dtype)
@@ -168,14 +169,14 @@ def normal(
     mean: float = 0.0,
     std: float = 1.0,
     dtype: DTypeLike = np.float32,
-) -> NDArray[Any]:
+) -> Array:
     """N(mean, std²)."""
     return rng.normal(mean, std, shape).astype(dtype)
 
 
 def uniform(
     shape: Shape, rng: np.random.Generator, *, bound: float = 1.0, dtype: DTypeLike = np.float32
-) -> NDArray[Any]:
+) -> Array:
     """U(−bound, bound)."""
     return rng.uniform(-bound, bound, shape).astype(dtype)
 
@@ -188,7 +189,7 @@ def truncated_normal(
     std: float = 1.0,
     bound: float = 2.0,
     dtype: DTypeLike = np.float32,
-) -> NDArray[Any]:
+) -> Array:
     """N(mean, std²) with every draw further than `bound` standard deviations from the mean redrawn.
 
     PyTorch's `trunc_normal_` takes its limits in absolute values instead. Raises ArgumentError for
@@ -206,7 +207,7 @@ def truncated_normal(
 
 def orthogonal(
     shape: Shape, rng: np.random.Generator, *, gain: float = 1.0, dtype: DTypeLike = np.float32
-) -> NDArray[Any]:
+) -> Array:
     """gain · Q, where Q as a (shape[0], rest) matrix has orthonormal rows or columns, whichever are
     fewer; uniform over such matrices, because the signs of R's diagonal are moved into Q."""
     fans(shape)
@@ -223,13 +224,13 @@ def constant(
     *,
     value: float,
     dtype: DTypeLike = np.float32,
-) -> NDArray[Any]:
+) -> Array:
     """The same value everywhere; no draw is made."""
     return np.full(shape, value, dtype=dtype)
 
 
 def zeros(
     shape: Shape, rng: np.random.Generator | None = None, *, dtype: DTypeLike = np.float32
-) -> NDArray[Any]:
+) -> Array:
     """0 everywhere; no draw is made."""
     return np.zeros(shape, dtype=dtype)

@@ -28,12 +28,12 @@ from handgrad.targets import op_of
 
 
 def check(
-    target: Any,
-    *inputs: Any,
-    like: Any = None,
+    target: object,
+    *inputs: object,
+    like: object = None,
     wrt: Sequence[str] | None = None,
     seed: int = 0,
-    **options: Any,
+    **options: object,
 ) -> CheckReport:
     """Check every gradient of `target`, and say of each wrong one what is wrong with it.
 

@@ -99,7 +99,7 @@ class CheckReport:
         if not self.ok:
             raise CheckError(f"\n{self}")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Everything as plain values, for JSON; infinities and NaN as text."""
         return {"ok": self.ok, "verdict": self.verdict, **_plain(asdict(self))}
 

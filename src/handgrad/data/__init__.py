@@ -202,7 +202,7 @@ def load(
 
 
 def load_pairs(
-    name: str, path: str | os.PathLike[str] | None = None, seed: int = 0, **settings: Any
+    name: str, path: str | os.PathLike[str] | None = None, seed: int = 0, **settings: object
 ) -> PairData:
     """The pairs called `dates` (generated) or `pronounce`, or else those of a tab-separated file.
 
@@ -210,15 +210,16 @@ def load_pairs(
     Raises DataError where files are missing or wrong, ArgumentError for a setting that is.
     """
     _check_seed(name, seed)
+    chosen: dict[str, Any] = settings
     match name:
         case "dates" if path is not None:
             raise ArgumentError(f"dates: data is {path}; allowed: none, because it is generated")
         case "dates":
-            return dates.load(seed, **settings)
+            return dates.load(seed, **chosen)
         case "pronounce":
-            return pronounce.load(path, seed, **settings)
+            return pronounce.load(path, seed, **chosen)
         case _:
-            return pairs.load(name, path, seed, **settings)
+            return pairs.load(name, path, seed, **chosen)
 
 
 def is_here(name: str) -> bool:

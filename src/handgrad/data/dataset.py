@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
-from handgrad.arrays import Array
+from handgrad.arrays import Array, DType, Index
 from handgrad.data.encoding import TableEncoding
 from handgrad.data.ragged import Sequences
 from handgrad.elsewhere import OF_DATASETS
@@ -54,14 +54,15 @@ class Pixels:
         return len(self.values.shape)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         return np.dtype(np.float32)
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, index: Any) -> Array:
-        return np.divide(self.values[index], np.float32(self.maximum), dtype=np.float32)
+    def __getitem__(self, index: Index) -> Array:
+        values: Any = self.values
+        return np.divide(values[index], np.float32(self.maximum), dtype=np.float32)
 
     if not TYPE_CHECKING:
 
@@ -142,7 +143,7 @@ class Dataset:
             raise_own_error(self, name)
             raise NoAttributeError(self, name, OF_DATASETS)
 
-    def __getitem__(self, index: Any) -> NoReturn:
+    def __getitem__(self, index: object) -> NoReturn:
         """Refuse what loops and unpacking ask for: a data set has parts."""
         raise ArgumentError(
             f"data: {self.name} is given an index or unpacked; allowed: x_train, y_train, x_test "
@@ -242,7 +243,9 @@ def _joined(parts: Sequence[Any]) -> Any:
     return np.concatenate(parts)
 
 
-def take(x: Array | Pixels | Sequences, index: Int[Array, "A"]) -> Array | Pixels | Sequences:
+def take(
+    x: Array | Pixels | Sequences, index: Int[Array, "A"] | list[int]
+) -> Array | Pixels | Sequences:
     """The examples at `index`, kept in the form they are in."""
     if isinstance(x, Pixels):
         return Pixels(x.values[index], x.maximum)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from handgrad.arrays import Array
 from handgrad.data.dataset import Pixels
@@ -17,6 +18,19 @@ from handgrad.data.ragged import Ragged, Sequences
 from handgrad.dispatch.values import shown
 from handgrad.errors import DataError, HandgradWarning, ShapeError
 from handgrad.escaping import listed, quoted
+
+#: Examples, or what is to be learned of them: arrays, lists, frames, one example a row.
+Examples: TypeAlias = ArrayLike | Pixels | Sequences
+
+
+class TrainingData(Protocol):
+    """A data set: examples to train on, and in further attributes those to judge by."""
+
+    @property
+    def x_train(self) -> Examples: ...
+    @property
+    def y_train(self) -> Examples: ...
+
 
 #: Values that are looked at together.
 _PIECE: Final = 1 << 22

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from handgrad.arrays import Array
+from handgrad.arrays import Array, DType, Index
 from handgrad.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ class Sequences:
     Raises ShapeError where the lengths do not add up to the steps.
     """
 
-    def __init__(self, values: Array, lengths: Int[Array, "N"], padding: float = 0) -> None:
+    def __init__(
+        self, values: Array, lengths: Int[Array, "N"] | Sequence[int], padding: float = 0
+    ) -> None:
         self.values = values
         self.lengths = np.asarray(lengths, dtype=np.int64)
         self.padding = padding
@@ -95,15 +97,16 @@ class Sequences:
         return 1 + int(self.values.ndim)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.values.dtype
+    def dtype(self) -> DType:
+        dtype: DType = self.values.dtype
         return dtype
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def __getitem__(self, index: Any) -> Ragged:
-        chosen = np.atleast_1d(np.arange(len(self))[index])
+    def __getitem__(self, index: Index) -> Ragged:
+        rows: Any = np.arange(len(self))
+        chosen = np.atleast_1d(rows[index])
         lengths = self.lengths[chosen]
         multiple = _multiple.get()
         most = -(-lengths.max(initial=0) // multiple) * multiple
@@ -113,7 +116,7 @@ class Sequences:
         x[real] = self.values[(self._first[chosen][:, None] + steps)[real]]
         return Ragged(x, lengths)
 
-    def take(self, index: Any) -> Sequences:
+    def take(self, index: Index) -> Sequences:
         """The sequences at `index`, as a set of their own."""
         batch = self[index]
         real = np.arange(batch.x.shape[1]) < batch.lengths[:, None]

@@ -35,7 +35,7 @@ class Source(Protocol):
     def every(self) -> Int[Array, "M"]:
         """The examples that a model is judged on, in an order that never changes."""
 
-    def gather(self, index: Int[Array, "B"]) -> tuple[Any, Array]:
+    def gather(self, index: Int[Array, "B"]) -> tuple[tuple[Array, ...], Array]:
         """The inputs of the model, a tuple of arrays, and the targets of its loss."""
 
 

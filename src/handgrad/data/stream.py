@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from handgrad.arrays import Array
 from handgrad.data.files import StrPath, as_path, opened
@@ -43,7 +43,7 @@ _SAMPLES: Final = 16
 # -- files -----------------------------------------------------------------------------------------
 
 
-def mapped(path: StrPath) -> NDArray[Any]:
+def mapped(path: StrPath) -> Array:
     """The array of a .npy file, of which nothing is read yet; it cannot be written to.
 
     Raises DataError where there is none, or none of numbers.
@@ -93,7 +93,7 @@ def _write_header(file: Any, like: Array, count: int) -> None:
     np.lib.format.write_array_header_1_0(file, header)
 
 
-def write_tokens(path: StrPath, texts: Iterable[Array], dtype: Any = np.uint16) -> int:
+def write_tokens(path: StrPath, texts: Iterable[Array], dtype: DTypeLike = np.uint16) -> int:
     """Write texts as tokens, one behind the other, for `Tokens`; returns how many there are.
 
     dtype: of the file, large enough for the vocabulary. Raises DataError as `write_array`, and for
@@ -192,7 +192,7 @@ class Tokens(Blocks):
         self.path = as_path("Tokens", path)
         self.part = part
 
-    def fingerprint(self) -> Any:
+    def fingerprint(self) -> object:
         """What stands for the content where a run is resumed."""
         return [_content(self.path, mapped(self.path)), list(self.part), self.size, len(self)]
 
@@ -204,7 +204,7 @@ class Shards:
     Raises DataError where there is none, where one is missing, or where shapes differ.
     """
 
-    def __init__(self, folder: StrPath, dtype: Any = np.float32) -> None:
+    def __init__(self, folder: StrPath, dtype: DTypeLike = np.float32) -> None:
         self.folder = as_path("Shards", folder)
         names = sorted(path.name[2:] for path in self.folder.glob("x-*.npy"))
         if not names:
@@ -250,7 +250,7 @@ class Shards:
             return (np.divide(x, 255, dtype=self._dtype),), y
         return (x.astype(self._dtype, copy=False),), y
 
-    def fingerprint(self) -> Any:
+    def fingerprint(self) -> object:
         """What stands for the content where a run is resumed."""
         return [
             _content(self.folder / f"{part}-{name}", array)
@@ -290,11 +290,11 @@ class Prefetch:
     def every(self) -> Int[Array, "M"]:
         return self.source.every()
 
-    def gather(self, index: Int[Array, "B"]) -> tuple[Any, Array]:
+    def gather(self, index: Int[Array, "B"]) -> tuple[tuple[Array, ...], Array]:
         index = np.asarray(index)
         expected, self._expected = self._expected, None
         if expected is not None and np.array_equal(expected[0], index):
-            found: tuple[Any, Array] = expected[1].result()
+            found: tuple[tuple[Array, ...], Array] = expected[1].result()
         else:
             found = self.source.gather(index)
         self._look_ahead(index)
@@ -318,7 +318,7 @@ class Prefetch:
         first = self._order.__array_interface__["data"][0]
         return int((index.__array_interface__["data"][0] - first) // self._order.itemsize)
 
-    def fingerprint(self) -> Any:
+    def fingerprint(self) -> object:
         """That of the source, which it changes nothing of."""
         own = getattr(self.source, "fingerprint", None)
         return own() if callable(own) else self.source

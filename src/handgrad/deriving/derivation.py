@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from handgrad.arrays import Array
 from handgrad.data.files import as_path
 from handgrad.deriving import modules, second
 from handgrad.deriving.derived import Derived
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from handgrad.equations.notes import Notes
 
 
+#: One array, or several.
+Results: TypeAlias = Array | tuple[Array, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Derivation(Derived):
     """A forward and the backward derived from it.
@@ -34,17 +39,17 @@ class Derivation(Derived):
     """
 
     @property
-    def forward(self) -> Callable[..., Any]:
+    def forward(self) -> Callable[..., tuple[Results, object]]:
         function: Callable[..., Any] = self.proof.functions["forward"]
         return function
 
     @property
-    def backward(self) -> Callable[..., Any]:
+    def backward(self) -> Callable[..., Results]:
         function: Callable[..., Any] = self.proof.functions["backward"]
         return function
 
     @cached_property
-    def jvp(self) -> Callable[..., Any]:
+    def jvp(self) -> Callable[..., Results]:
         """`d.jvp(tangents, *arrays)`: the change of the results along one of the arrays.
 
         tangents: that of each array that has a gradient, bare where there is one.
@@ -53,7 +58,7 @@ class Derivation(Derived):
         return function
 
     @cached_property
-    def hvp(self) -> Callable[..., Any]:
+    def hvp(self) -> Callable[..., Results]:
         """`d.hvp(vectors, dy, *arrays)`: the change of the gradients along one of the arrays.
 
         Where the result is a number and dy is 1, this is the product of the Hessian with vectors.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,11 @@ from handgrad.program.node import Node, Refused, within
 
 
 def derive(
-    forward: Any,
-    *arrays: Any,
+    forward: str | Callable[..., object] | ModuleType,
+    *arrays: object,
     assume: Mapping[str, float] | None = None,
     wrt: Sequence[str] | None = None,
-    **named: Any,
+    **named: object,
 ) -> Derivation:
     """The backward of a forward, derived from it alone.
 

@@ -24,7 +24,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
@@ -110,7 +110,7 @@ def set_engine(name: str) -> None:
     _set(current_settings()._replace(engine=name))
 
 
-def engine(name: str) -> Any:
+def engine(name: str) -> AbstractContextManager[None]:
     """`with hg.engine("reference"): ...` runs the block on that engine. Raises as set_engine."""
     _check_engine(name)
     return block(engine=name)
@@ -149,7 +149,7 @@ def set_precision(name: str) -> None:
     _set(current_settings()._replace(precision=name))
 
 
-def precision(name: str) -> Any:
+def precision(name: str) -> AbstractContextManager[None]:
     """`with hg.precision("bf16"): ...` runs the block with products of that precision.
 
     Raises as set_precision.
@@ -179,7 +179,7 @@ def set_threads(count: int) -> None:
     _set(current_settings()._replace(threads=count))
 
 
-def threads(count: int) -> Any:
+def threads(count: int) -> AbstractContextManager[None]:
     """`with hg.threads(2): ...` runs the block with that many threads. Raises as set_threads."""
     _check_threads(count)
     return block(threads=count)

@@ -20,7 +20,7 @@ import array_api_compat
 import numpy as np
 
 from handgrad import kernels
-from handgrad.arrays import Array
+from handgrad.arrays import Array, is_numpy
 from handgrad.dispatch.values import as_array, check_one_library, remedy, shown
 from handgrad.errors import ArgumentError
 
@@ -172,7 +172,7 @@ def taking_complex() -> Iterator[None]:
 
 
 def _holds(array: Array, kind: int) -> bool:
-    if isinstance(array, np.ndarray):
+    if is_numpy(array):
         floats = "fc" if _takes_complex.get() else "f"
         return array.dtype.kind in {FLOATS: floats, INTEGERS: "iu", BOOLEANS: "b"}[kind]
     xp = array_api_compat.array_namespace(array)

@@ -9,7 +9,7 @@ import array_api_compat
 import numpy as np
 
 from handgrad import kernels
-from handgrad.arrays import Array
+from handgrad.arrays import Array, is_numpy
 from handgrad.errors import ArgumentError
 from handgrad.escaping import cut, quoted
 
@@ -82,7 +82,7 @@ def as_array(value: Any) -> Array | None:
 
 def library(array: Array) -> str:
     """The name of the library that an array is of, such as numpy or torch."""
-    if isinstance(array, np.ndarray | np.generic):
+    if is_numpy(array):
         return "numpy"
     return str(array_api_compat.array_namespace(array).__name__.removeprefix("array_api_compat."))
 

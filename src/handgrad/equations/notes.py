@@ -121,13 +121,13 @@ class Notes:
 
 
 def notes(
-    target: Any,
-    *inputs: Any,
+    target: object,
+    *inputs: object,
     numbers: bool = False,
     lang: str = "en",
     eta: float = 0.1,
     measure: Measure | None = measure,
-    **options: Any,
+    **options: object,
 ) -> Notes:
     """The notes of a forward and its backward: symbols, equations, shapes, with `numbers` values.
 

@@ -143,7 +143,7 @@ def _added(assignment: Assignment) -> Node | None:
     for item in (value[-1], value[0]):
         is_made = isinstance(item, Node) and is_array(item.value) and item.rounds == rounds
         if is_made and not item.names:
-            return item  # type: ignore[no-any-return]
+            return item
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from handgrad.data.cells import in_columns
 from handgrad.data.dataset import Pixels
 from handgrad.data.encoding import TableEncoding
 from handgrad.data.files import as_path
-from handgrad.data.given import as_examples, as_tags, as_targets, check_finite, encoded
+from handgrad.data.given import Examples, as_examples, as_tags, as_targets, check_finite, encoded
 from handgrad.data.ragged import Sequences
 from handgrad.data.tokens import TextCodec
 from handgrad.errors import ArgumentError, DataError, ShapeError
@@ -60,7 +60,7 @@ class TrainedModel:
                 f"TrainedModel: task is {self.task!r}; allowed: {', '.join(TASKS)}, or None"
             )
 
-    def predict(self, x: Any) -> Any:
+    def predict(self, x: Examples) -> Array | list[Array]:
         """The answer for each example of x: an array, or of sequences a list of arrays.
 
         The most probable class, by name where there are names, else by index; of a tagger one for
@@ -77,7 +77,7 @@ class TrainedModel:
         found = [self._named(each) for each in self._decided(examples)]
         return found if self._is_ragged(examples) else np.array(found)
 
-    def predict_proba(self, x: Any) -> Any:
+    def predict_proba(self, x: Examples) -> Array | list[Array]:
         """The probability of each class: (N, K), of sequences a list of (T, K).
 
         Of one logit of yes and no, (N, 2): no and yes; of several, that of yes for each, (N, K).
@@ -102,10 +102,10 @@ class TrainedModel:
         for step in self.preprocessing.steps:
             if isinstance(step, Cut | Frame):
                 reading = step.read(file)
-                return self.predict_proba(reading.x).mean(axis=0), reading
+                return np.asarray(self.predict_proba(reading.x)).mean(axis=0), reading
         raise ArgumentError("read_picture: the model was trained on no images; allowed: predict")
 
-    def evaluate(self, x: Any, y: Any) -> dict[str, float]:
+    def evaluate(self, x: Examples, y: Examples) -> dict[str, float]:
         """How well the answers for x fit the targets y, by the names of the metrics.
 
         Of classes "accuracy" and "cross_entropy", the mean of −log p of the right one; of numbers
@@ -114,7 +114,7 @@ class TrainedModel:
         Raises DataError for a class that the model does not know, ShapeError for other lengths.
         """
         if self._task("evaluate") == "regression":
-            return self._regression(self.predict(x), y)
+            return self._regression(np.asarray(self.predict(x)), y)
         probabilities = self.predict_proba(x)
         if isinstance(probabilities, list):
             y, probabilities = as_tags(y, None, 0)[0].values, np.concatenate(probabilities)
@@ -174,8 +174,13 @@ class TrainedModel:
         return tokens.decode(written[0].tolist())
 
     def translate(
-        self, texts: Any, *, longest: int = 200, beam: int = 1, length_penalty: float = 0.0
-    ) -> Any:
+        self,
+        texts: str | Iterable[str],
+        *,
+        longest: int = 200,
+        beam: int = 1,
+        length_penalty: float = 0.0,
+    ) -> str | list[str]:
         """The model's text for each of `texts`, a list; for one text, a str, that of this one.
 
         Raises ArgumentError for a model that makes no text from another.
@@ -183,9 +188,10 @@ class TrainedModel:
         from handgrad.models import translate
 
         source, target = self._tokenizers("translate", "pairs", "source", "target")
+        model: Any = self.model
         several = [texts] if isinstance(texts, str) else list(texts)
         made = translate(
-            self.model,
+            model,
             source,
             target,
             several,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from handgrad.layers import Layer
 from handgrad.losses import Loss
 
+if TYPE_CHECKING:
+    from torch import nn
 
-def from_torch(module: Any, *, seed: int = 0) -> Layer | Loss:
+
+def from_torch(module: nn.Module, *, seed: int = 0) -> Layer | Loss:
     """A layer or a loss that computes what a module of PyTorch does, with a copy of its weights.
 
         layer = hg.from_torch(module)
@@ -38,7 +41,7 @@ def from_torch(module: Any, *, seed: int = 0) -> Layer | Loss:
     return conversion.from_torch(module, seed=seed)
 
 
-def to_torch(layer: Layer) -> Any:
+def to_torch(layer: Layer) -> nn.Module:
     """A torch.nn.Module that computes what a layer does, in eval mode, with a copy of the weights.
 
     `from_torch` is the other way, and lists the modules. A layer with an activation of its own

@@ -285,7 +285,7 @@ class Describer:
             return f"{_shape(array)}, {self(array.tolist())}"
         found = hashlib.sha256()
         if array.flags.c_contiguous:
-            found.update(memoryview(array.reshape(-1).view(np.uint8)))
+            found.update(array.reshape(-1).view(np.uint8).data)
         else:
             rows = max(1, _PIECE * len(array) // max(array.nbytes, 1)) if array.ndim else 1
             for first in range(0, len(array), rows):

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import jax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from handgrad.errors import ArgumentError
 from handgrad.jax.state import State
+
+Tree = TypeVar("Tree")
 
 #: Regular expressions for names of parameters, and the axis of the mesh for each of their axes.
 Rules: TypeAlias = Mapping[str, tuple[str | None, ...]]
@@ -57,7 +59,7 @@ def shard(state: State, mesh: Mesh, rules: Rules | None = None) -> State:
     return State(*jax.device_put(tuple(state), tuple(places)))
 
 
-def share(batch: Any, mesh: Mesh, axis: str = "data") -> Any:
+def share(batch: Tree, mesh: Mesh, axis: str = "data") -> Tree:
     """The batch with its examples divided among the devices along an axis of the mesh.
 
     A batch that does not divide is whole on each device, and each computes all of it.

@@ -17,7 +17,9 @@ from handgrad.losses import Loss
 from handgrad.optimizers import Optimizer
 
 #: Inputs and targets, each one array or a tuple of them, such as ((x, lengths), targets).
-Batch: TypeAlias = tuple[Any, Any]
+#: The arrays of a model's inputs or of its targets.
+Arrays: TypeAlias = Array | tuple[Array, ...]
+Batch: TypeAlias = tuple[Arrays, Arrays]
 
 
 class Metrics(NamedTuple):
@@ -25,7 +27,7 @@ class Metrics(NamedTuple):
 
     loss: Array
     gradient_norms: dict[str, Array]
-    measured: Any
+    measured: object
 
 
 def step(
@@ -34,7 +36,7 @@ def step(
     optimizer: Optimizer,
     *,
     clip_norm: float | None = None,
-    measure: Callable[..., Any] | None = None,
+    measure: Callable[..., object] | None = None,
 ) -> Callable[[State, Batch], tuple[State, Metrics]]:
     """`state, metrics = step(state, (inputs, targets))`, a pure function for `jax.jit`.
 
@@ -78,7 +80,7 @@ def step(
     return apply
 
 
-def forward(model: Layer) -> Callable[..., Any]:
+def forward(model: Layer) -> Callable[..., Arrays]:
     """`outputs = forward(state, *inputs)` at inference, a pure function for `jax.jit`."""
 
     def apply(state: State, *inputs: Any) -> Any:

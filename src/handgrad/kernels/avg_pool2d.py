@@ -19,7 +19,7 @@ _forward, _backward = native.avg_pool2d_forward, native.avg_pool2d_backward
 class Cache(NamedTuple):
     """The number of values in each window; only the shape of x."""
 
-    count: Array
+    count: Array  # type: ignore[assignment]  # not the method of tuples
     shape: tuple[int, ...]
     sizes: tuple[int, ...]
 

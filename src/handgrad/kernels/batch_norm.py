@@ -64,7 +64,7 @@ def forward(
         code,
         0.01,
     )
-    if training:
+    if next_mean is not None and next_var is not None:
         running_mean, running_var = next_mean, next_var
     return y, Cache(x, gamma, beta, statistics, training, running_mean, running_var, code)
 

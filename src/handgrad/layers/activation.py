@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
@@ -34,7 +34,7 @@ class Activation(OpLayer):
 
     capturable = True
 
-    def __init__(self, name: str, **options: Any) -> None:
+    def __init__(self, name: str, **options: float | str) -> None:
         if name not in _OPS:
             raise ArgumentError(f"Activation: name is {name!r}; allowed: {', '.join(_OPS)}")
         self.name = name
@@ -42,7 +42,7 @@ class Activation(OpLayer):
         self.options = options
 
     @in_own_type
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, object]:
         y, cache = self.op.forward(x, **self.options)
         return y, cache
 

@@ -10,8 +10,17 @@ from numpy.typing import DTypeLike
 
 from handgrad.arrays import Array
 from handgrad.kernels.sums import add
-from handgrad.layers.base import Layer, Row, Shape, backward_residual, forward_residual, merge, part
-from handgrad.layers.construction import InputSize
+from handgrad.layers.base import (
+    InputGradients,
+    Layer,
+    Row,
+    Shape,
+    backward_residual,
+    forward_residual,
+    merge,
+    part,
+)
+from handgrad.layers.construction import InputSize, known
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.normalization import LayerNorm, RMSNorm
 from handgrad.ops.arguments import check_choice
@@ -61,6 +70,7 @@ class AddNorm(Layer):
         bias: bool = True,
         dtype: DTypeLike = np.float32,
     ) -> None:
+        features = known(features)
         check_choice("AddNorm", "norm", norm, NORMS)
         self.norm_position = norm
         self.norm = normalization_layer(
@@ -71,7 +81,7 @@ class AddNorm(Layer):
 
     @in_own_type
     def forward(
-        self, x: Array, *others: Array, training: bool = False, **settings: Any
+        self, x: Array, *others: Array, training: bool = False, **settings: object
     ) -> tuple[Array, Cache]:
         z, norm = self.before(x)
         y, inner = forward_residual(self.inner, x, z, *others, training=training, **settings)
@@ -79,7 +89,7 @@ class AddNorm(Layer):
             y, norm = self.norm.forward(y)
         return y, Cache(norm, inner)
 
-    def before(self, x: Array) -> tuple[Array, Any]:
+    def before(self, x: Array) -> tuple[Array, object]:
         """The input of the inner layer for x, and the cache of the norm if it stands there."""
         return self.norm.forward(x) if self.norm_position == "pre" else (x, None)
 
@@ -88,25 +98,26 @@ class AddNorm(Layer):
         y = add(x, f)
         return y if self.norm_position == "pre" else self.norm.forward(y)[0]
 
-    def backward(
+    def backward(  # type: ignore[override]  # of several inputs a tuple
         self,
         dy: Array,
         cache: Cache,
         *,
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
-    ) -> tuple[Any, Mapping[str, Array]]:
+    ) -> tuple[InputGradients, Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {"norm": {}, "inner": {}}
+        dnormed: Any = dy
         norm_out, inner_out = part(gradients, "norm"), part(gradients, "inner")
         pre = self.norm_position == "pre"
         below = input_gradient or (pre and self.norm.is_trained)
         if not pre:
-            dy, found["norm"] = self.norm.backward(dy, cache.norm, gradients=norm_out)
-        dskip = dy if input_gradient else None
+            dnormed, found["norm"] = self.norm.backward(dy, cache.norm, gradients=norm_out)
+        dskip = dnormed if input_gradient else None
         dinputs, found["inner"] = backward_residual(
             self.inner,
             None if pre else dskip,
-            dy,
+            dnormed,
             cache.inner,
             gradients=inner_out,
             input_gradient=below,

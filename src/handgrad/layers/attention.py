@@ -13,8 +13,16 @@ from handgrad.errors import ArgumentError, ShapeError
 from handgrad.kernels import invalidate_capture
 from handgrad.kernels.sums import add
 from handgrad.keywords import with_defaults
-from handgrad.layers.base import Layer, Shape, backward_residual, forward_residual, merge, part
-from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.base import (
+    InputGradients,
+    Layer,
+    Shape,
+    backward_residual,
+    forward_residual,
+    merge,
+    part,
+)
+from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.dense import Dense
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.lora import LoRADense
@@ -107,6 +115,7 @@ class MultiHeadAttention(Layer):
         rng: np.random.Generator = FROM_SEED,
         **settings: Unpack[AttentionSettings],
     ) -> None:
+        q_size = known(q_size)
         chosen = with_defaults("MultiHeadAttention", AttentionSettings, settings)
         kv_heads, k_size, v_size = chosen["kv_heads"], chosen["k_size"], chosen["v_size"]
         self.heads = heads
@@ -232,7 +241,7 @@ class MultiHeadAttention(Layer):
         )
         return y, Cache(inputs, projections, turned, attended, post)
 
-    def backward(
+    def backward(  # type: ignore[override]  # of several inputs a tuple
         self,
         dy: Array,
         cache: Cache,
@@ -240,13 +249,13 @@ class MultiHeadAttention(Layer):
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
         residual: Array | None = None,
-    ) -> tuple[Any, Mapping[str, Array]]:
+    ) -> tuple[InputGradients, Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {}
         names = ("q_proj", "k_proj", "v_proj")
         below = input_gradient or any(
             layer.is_trained for name, layer in self.layers.items() if name != "o_proj"
         )
-        do = dropout.backward(dy, cache.post_dropout)
+        do: Any = dropout.backward(dy, cache.post_dropout)
         if "o_proj" in self.layers:
             do, found["o_proj"] = self.layers["o_proj"].backward(
                 do,
@@ -329,7 +338,7 @@ class MultiHeadAttention(Layer):
     def _turned_back(
         self,
         name: str,
-        dx: Array,
+        dx: Any,
         cache: Cache,
         found: dict[str, Mapping[str, Array]],
         gradients: Mapping[str, Array] | None,

@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self, TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from handgrad.ops.activation import own_options
 from handgrad.printing import html_text
 from handgrad.suggestions import NoAttributeError, raise_own_error
 
+if TYPE_CHECKING:
+    from torch import nn
+
 #: Properties of a class that those derived from it do not inherit.
 _PROMISES: Final = (
     "capturable",
@@ -35,6 +38,10 @@ _PROMISES: Final = (
     "adds_residual_forward",
     "adds_residual_backward",
 )
+
+
+#: The gradient of the one input, of several a tuple of them; None where it is not wanted.
+InputGradients: TypeAlias = Array | tuple[Array | None, ...] | None
 
 
 class NotBuiltError(ArgumentError, AttributeError):
@@ -116,11 +123,13 @@ class Layer(metaclass=LayerType):
             raise_own_error(self, name)
             raise NoAttributeError(self, name, OF_LAYERS)
 
-    def __call__(self, *inputs: Array, **settings: Any) -> Any:
+    def __call__(self, *inputs: Array, **settings: object) -> Array:
         """y for these inputs, as `forward` gives it without training."""
-        return self.forward(*inputs, training=False, **settings)[0]
+        forward: Any = self.forward
+        y: Array = forward(*inputs, training=False, **settings)[0]
+        return y
 
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, object]:
         """y and what backward needs.
 
         A layer of several inputs, such as attention to a memory, takes the others as further
@@ -153,13 +162,17 @@ class Layer(metaclass=LayerType):
         """
         raise NotImplementedError
 
-    def forward_y(self, *inputs: Array, **settings: Any) -> tuple[Array, Any]:
+    def forward_y(self, *inputs: Array, **settings: object) -> tuple[Array, object]:
         """Forward as a container calls it: y alone, also of a layer that returns its state too."""
-        return self.forward(*inputs, **settings)
+        forward: Any = self.forward
+        return forward(*inputs, **settings)
 
-    def backward_y(self, dy: Array, cache: Any, **settings: Any) -> tuple[Any, Mapping[str, Array]]:
+    def backward_y(
+        self, dy: Array, cache: object, **settings: object
+    ) -> tuple[InputGradients, Mapping[str, Array]]:
         """The backward of `forward_y`: without the gradient of a state."""
-        return self.backward(dy, cache, **settings)
+        backward: Any = self.backward
+        return backward(dy, cache, **settings)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A layer with arrays and generators of its own; the ops it refers to stay the same."""
@@ -171,7 +184,7 @@ class Layer(metaclass=LayerType):
         return twin
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The arguments that the constructor was given, by name and in its order.
 
         Those that are at their default, and generators, are left out; lists are tuples. Of a
@@ -206,7 +219,7 @@ class Layer(metaclass=LayerType):
         """`hg.load_weights`: put the arrays of a file that `save` or a run wrote into it."""
         public("load_weights")(self, path)
 
-    def to_torch(self) -> Any:
+    def to_torch(self) -> nn.Module:
         """`hg.to_torch`: a torch.nn.Module that computes the same, with a copy of the weights."""
         return public("to_torch")(self)
 
@@ -418,7 +431,7 @@ class OpLayer(Layer):
     def backward(
         self,
         dy: Array,
-        cache: Any,
+        cache: object,
         *,
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
@@ -432,7 +445,7 @@ class OpLayer(Layer):
         out_dx = None if input_gradient else SKIP
         skipped = [getattr(self, name) is None or name in self.frozen for name in names]
         if gradients is None:
-            out = [SKIP if skip else None for skip in skipped]
+            out: list[Any] = [SKIP if skip else None for skip in skipped]
             dx, *found = self.op.backward(dy, cache, out=(out_dx, *out), **added)
             pairs = zip(names, found, strict=True)
             return dx, {name: gradient for name, gradient in pairs if gradient is not None}
@@ -462,6 +475,7 @@ def backward_residual(
     """dx + residual, of several inputs the first one's, and the gradients of the parameters."""
     if residual is not None and layer.adds_residual_backward:
         return layer.backward(dy, cache, residual=residual, **settings)  # type: ignore[call-arg]
+    dinputs: Any
     dinputs, gradients = layer.backward_y(dy, cache, **settings)
     if residual is None:
         return dinputs, gradients

@@ -19,8 +19,17 @@ from handgrad.calls import Explained, check_call, construct, constructor_of, is_
 
 Shape = tuple[int, ...]
 
+#: The shapes of two inputs, such as source and target.
+PairShape: TypeAlias = tuple[Shape, Shape]
+
 #: An integer, or None for the size that the input of the layer has.
-InputSize: TypeAlias = Any
+InputSize: TypeAlias = int | None
+
+
+def known(size: InputSize) -> int:
+    """The size that a constructor has as it runs: one that is given None is put off."""
+    assert size is not None
+    return size
 
 
 class _FromSeed:

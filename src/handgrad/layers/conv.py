@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from handgrad.geometry.windows import Setting, output_size, per_axis, unpadded_s
 from handgrad.initializers import Initializer
 from handgrad.keywords import with_defaults
 from handgrad.layers.base import OpLayer, Shape
-from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.settings import ConvolutionSettings
 from handgrad.ops import conv1d, conv2d, conv_transpose1d, conv_transpose2d
@@ -98,6 +98,7 @@ class _Convolution(_Windowed):
         initializer: Initializer | None = None,
         **settings: Unpack[ConvolutionSettings],
     ) -> None:
+        in_channels = known(in_channels)
         chosen = self._settle(in_channels, out_channels, kernel_size, settings)
         check_activation(type(self).__name__, activation)
         self.activation = activation
@@ -106,7 +107,7 @@ class _Convolution(_Windowed):
         self._draw(shape, initializer, rng, chosen)
 
     @in_own_type
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, object]:
         y, cache = self.op.forward(
             x,
             self.weight,
@@ -174,6 +175,7 @@ class _TransposedConvolution(_Windowed):
         initializer: Initializer = initializers.xavier_uniform,
         **settings: Unpack[ConvolutionSettings],
     ) -> None:
+        in_channels = known(in_channels)
         chosen = self._settle(in_channels, out_channels, kernel_size, settings)
         name = type(self).__name__
         self.output_padding = _setting(name, "output_padding", output_padding, self.axes, least=0)
@@ -181,7 +183,7 @@ class _TransposedConvolution(_Windowed):
         self._draw(shape, initializer, rng, chosen)
 
     @in_own_type
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, object]:
         y, cache = self.op.forward(
             x,
             self.weight,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -13,7 +12,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import OpLayer, Shape, activation_options
-from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.inputs import in_own_type
 from handgrad.ops import dense
 from handgrad.ops.activation import check_activation
@@ -46,6 +45,7 @@ class Dense(OpLayer):
         initializer: Initializer | None = None,
         dtype: DTypeLike = np.float32,
     ) -> None:
+        in_features = known(in_features)
         check_activation("Dense", activation, approximate)
         self.initializer = initializer or initializers.for_activation(activation)
         self.in_features: int = in_features
@@ -57,7 +57,7 @@ class Dense(OpLayer):
     @in_own_type
     def forward(
         self, x: Array, *, training: bool = False, residual: Array | None = None
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, object]:
         return dense.forward(  # type: ignore[call-arg]
             x, self.weight, self.bias, **self.options, residual=residual
         )

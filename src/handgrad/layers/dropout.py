@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from handgrad.arrays import Array
@@ -34,7 +32,7 @@ class Dropout(OpLayer):
     @in_own_type
     def forward(
         self, x: Array, *, training: bool = False, residual: Array | None = None
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, object]:
         return dropout.forward(  # type: ignore[call-arg]
             x, self.p, self.rng, training=training, residual=residual
         )

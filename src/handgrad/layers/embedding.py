@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from handgrad import initializers
-from handgrad.arrays import Array
+from handgrad.arrays import Array, is_numpy
 from handgrad.dispatch import KernelCache
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer, Shape
@@ -48,13 +48,13 @@ class Embedding(Layer):
             self.weight[padding_idx] = 0.0
 
     @in_own_type
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, object]:
         return embedding.forward(x, self.weight, padding_idx=self.padding_idx)
 
     def backward(
         self,
         dy: Array,
-        cache: Any,
+        cache: object,
         *,
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
@@ -66,20 +66,21 @@ class Embedding(Layer):
         self.op.backward(dy, cache, out=(gradients["weight"],))
         return None, gradients
 
-    def add_gradient(self, dy: Array, cache: Any, dweight: Array) -> Array:
+    def add_gradient(self, dy: Array, cache: object, dweight: Array) -> Array:
         """`dweight` with the gradient added, for a table that the model uses elsewhere too.
 
         An array of NumPy is written to: only the rows of tokens that occur are touched, so a large
         table costs no more than a small one.
         """
-        if not isinstance(dweight, np.ndarray):
+        kept: Any = cache
+        if not is_numpy(dweight):
             return dweight + self.op.backward(dy, cache)
         if type(cache) is KernelCache and dy.flags.carray and dweight.flags.carray:
             from handgrad.kernels.embedding import add_gradient  # there is one: it made the cache
 
             add_gradient(dy, cache.kept, dweight)
             return dweight
-        tokens = cache.tokens.reshape(-1)
+        tokens = kept.tokens.reshape(-1)
         order = np.argsort(tokens, kind="stable")
         used, starts = np.unique(tokens[order], return_index=True)
         sums = np.add.reduceat(dy.reshape(-1, self.features)[order], starts, axis=0)

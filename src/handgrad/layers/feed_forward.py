@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from handgrad.layers.base import Layer
-from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.dense import Dense
 from handgrad.layers.dropout import Dropout
 from handgrad.layers.gated import GEGLU, SwiGLU
@@ -40,6 +40,7 @@ class FeedForward(Sequential):
         bias: bool = True,
         dtype: DTypeLike = np.float32,
     ) -> None:
+        features = known(features)
         settings: dict[str, Any] = {"rng": rng, "bias": bias, "dtype": dtype}
         layers: dict[str, Layer] = {}
         if activation in ("swiglu", "geglu"):

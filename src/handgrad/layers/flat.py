@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from handgrad.arrays import Array
 from handgrad.dispatch.values import shown
@@ -24,7 +24,7 @@ Layout: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 _ALIGNMENT: Final = 64
 
 
-def _aligned_zeros(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _aligned_zeros(size: int, dtype: np.dtype[Any]) -> Array:
     raw = np.zeros(size * dtype.itemsize + _ALIGNMENT, dtype=np.uint8)
     start = -raw.ctypes.data % _ALIGNMENT
     return raw[start : start + size * dtype.itemsize].view(dtype)
@@ -54,7 +54,7 @@ class NamedArrays(dict[str, Array]):
         return dict, (dict(self),)
 
 
-class FlatArrays(Mapping[str, NDArray[Any]]):
+class FlatArrays(Mapping[str, Array]):
     """Named arrays that are views of one contiguous `buffer`, in the order of `layout`.
 
     The names are fixed: `flat["0.weight"] = w` writes into the array that is there.
@@ -62,10 +62,10 @@ class FlatArrays(Mapping[str, NDArray[Any]]):
 
     __slots__ = ("_children", "_first", "_on_child", "_views", "buffer", "layout")
 
-    def __init__(self, layout: Layout, buffer: NDArray[Any]) -> None:
+    def __init__(self, layout: Layout, buffer: Array) -> None:
         self.layout = layout
         self.buffer = buffer
-        self._views: dict[str, NDArray[Any]] = {}
+        self._views: dict[str, Array] = {}
         self._children: dict[str, FlatArrays] = {}
         self._first = 0
         self._on_child: Callable[[int, int], None] | None = None
@@ -148,7 +148,7 @@ class FlatArrays(Mapping[str, NDArray[Any]]):
         child._first, child._on_child = self._first + start, self._on_child
         return child
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
+    def __getitem__(self, name: str) -> Array:
         return self._views[name]
 
     def __setitem__(self, name: str, values: Array) -> None:
@@ -164,7 +164,7 @@ class FlatArrays(Mapping[str, NDArray[Any]]):
         return f"FlatArrays({len(self)} arrays, {self.buffer.size} values, {self.buffer.dtype})"
 
 
-def numbers(what: str, name: str, value: Any) -> NDArray[Any]:
+def numbers(what: str, name: str, value: Any) -> Array:
     """A value as an array of real numbers. Raises ArgumentError for anything else."""
     masked = isinstance(value, np.ma.MaskedArray)
     try:
@@ -185,7 +185,7 @@ def written_into(known: Mapping[str, Array], given: Mapping[str, Array], what: s
 
     Raises ArgumentError also for a finite number that is too large for the type it is put into.
     """
-    converted: dict[str, NDArray[Any]] = {}
+    converted: dict[str, Array] = {}
     check_same_arrays(what, known, given)
     for name, target in known.items():
         values = numbers(what, name, given[name])

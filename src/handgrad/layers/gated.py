@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from handgrad.arrays import Array
 from handgrad.errors import ShapeError
@@ -36,7 +35,7 @@ class SwiGLU(_Gated):
     capturable = True
 
     @in_own_type
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, object]:
         return swiglu.forward(x)
 
 
@@ -51,5 +50,5 @@ class GEGLU(_Gated):
         self.approximate = approximate
 
     @in_own_type
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, object]:
         return geglu.forward(x, approximate=self.approximate)

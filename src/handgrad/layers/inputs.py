@@ -15,7 +15,7 @@ from handgrad.conversion import converted
 from handgrad.dispatch.values import remedy, shown
 from handgrad.errors import ArgumentError
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+Method = TypeVar("Method", bound=Callable[..., object])
 
 
 class TakesInputs(Protocol):

@@ -102,10 +102,11 @@ class LoRADense(Layer):
         input_gradient: bool = True,
         residual: Array | None = None,
     ) -> tuple[Array | None, Mapping[str, Array]]:
+        da: Any = dy
         if self.activation is not None:
-            dy, _ = self.activation.backward(dy, cache.activation)
+            da, _ = self.activation.backward(dy, cache.activation)
         out = self._buffers(gradients, input_gradient)
-        du, dlora_b, _ = self.op.backward(dy, cache.up, out=(None, out["lora_b"], SKIP))
+        du, dlora_b, _ = self.op.backward(da, cache.up, out=(None, out["lora_b"], SKIP))
         dz, dlora_a, _ = self.op.backward(
             self.scale * du, cache.down, out=(out["z"], out["lora_a"], SKIP)
         )
@@ -113,7 +114,7 @@ class LoRADense(Layer):
             dz = dropout_op.backward(dz, cache.dropout)
             residual = dz if residual is None else add(residual, dz)
         dx, dweight, dbias = self.op.backward(
-            dy, cache.base, out=(out["z"], out["weight"], out["bias"]), residual=residual
+            da, cache.base, out=(out["z"], out["weight"], out["bias"]), residual=residual
         )
         if gradients is None:
             found = {"weight": dweight, "bias": dbias, "lora_a": dlora_a, "lora_b": dlora_b}

@@ -7,7 +7,7 @@ from typing import Unpack
 import numpy as np
 
 from handgrad.layers.base import Shape
-from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.recurrent import BIAS_MODES, Recurrent
 from handgrad.layers.settings import RecurrentSettings
 from handgrad.ops import lstm
@@ -45,6 +45,7 @@ class LSTM(Recurrent):
         forget_bias: float | None = None,
         **settings: Unpack[RecurrentSettings],
     ) -> None:
+        input_size = known(input_size)
         if not 0 <= proj_size < max(hidden_size, 1):
             raise self._refusal(
                 f"proj_size is {proj_size!r}; allowed: 0 (none) to {hidden_size - 1}, "

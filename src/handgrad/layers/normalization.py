@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import DTypeLike
 
-from handgrad.arrays import Array
+from handgrad.arrays import Array, is_numpy
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import OpLayer, Shape
-from handgrad.layers.construction import InputSize
+from handgrad.layers.construction import InputSize, known
 from handgrad.layers.inputs import in_own_type
 from handgrad.ops import batch_norm, group_norm, layer_norm, rms_norm
 from handgrad.ops.activation import check_activation
@@ -26,6 +25,7 @@ class _RowNorm(OpLayer):
     def __init__(
         self, features: InputSize, *, eps: float = 1e-5, dtype: DTypeLike = np.float32
     ) -> None:
+        features = known(features)
         self.features = features
         self.eps = eps
         self.gamma = np.ones(features, dtype=dtype)
@@ -62,11 +62,12 @@ class LayerNorm(_RowNorm):
         bias: bool = True,
         dtype: DTypeLike = np.float32,
     ) -> None:
+        features = known(features)
         super().__init__(features, eps=eps, dtype=dtype)
         self.beta = np.zeros(features, dtype=dtype) if bias else None
 
     @in_own_type
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, object]:
         xp = array_namespace(self.gamma)
         beta = xp.zeros_like(self.gamma) if self.beta is None else self.beta
         return layer_norm.forward(x, self.gamma, beta, eps=self.eps)
@@ -82,7 +83,7 @@ class RMSNorm(_RowNorm):
     adds_residual_backward = True
 
     @in_own_type
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, object]:
         return rms_norm.forward(x, self.gamma, eps=self.eps)
 
 
@@ -109,6 +110,7 @@ class BatchNorm(OpLayer):
         activation: str = "identity",
         dtype: DTypeLike = np.float32,
     ) -> None:
+        channels = known(channels)
         check_activation("BatchNorm", activation)
         self.channels = channels
         self.momentum = momentum
@@ -120,7 +122,7 @@ class BatchNorm(OpLayer):
         self.running_var = np.ones(channels, dtype=dtype)
 
     @in_own_type
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, object]:
         y, cache = self.op.forward(
             x,
             self.gamma,
@@ -138,7 +140,7 @@ class BatchNorm(OpLayer):
 
     def _keep_running(self, mean: Array, var: Array) -> None:
         """Write the running statistics; arrays that cannot be written to are replaced."""
-        if isinstance(self.running_mean, np.ndarray):
+        if is_numpy(self.running_mean):
             self.running_mean[...] = mean
             self.running_var[...] = var
         else:
@@ -173,6 +175,7 @@ class GroupNorm(OpLayer):
         eps: float = 1e-5,
         dtype: DTypeLike = np.float32,
     ) -> None:
+        channels = known(channels)
         if num_groups < 1 or channels % num_groups != 0:
             raise ArgumentError(
                 f"{type(self).__name__}: num_groups is {num_groups}; allowed: a divisor of "
@@ -185,7 +188,7 @@ class GroupNorm(OpLayer):
         self.beta = np.zeros(channels, dtype=dtype)
 
     @in_own_type
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, object]:
         return group_norm.forward(
             x, self.gamma, self.beta, num_groups=self.num_groups, eps=self.eps
         )
@@ -212,4 +215,5 @@ class InstanceNorm(GroupNorm):
     def __init__(
         self, channels: InputSize, *, eps: float = 1e-5, dtype: DTypeLike = np.float32
     ) -> None:
+        channels = known(channels)
         super().__init__(channels, channels, eps=eps, dtype=dtype)

@@ -72,7 +72,7 @@ class _MaxPool(_Pooling):
         self.dilation = dilation
 
     @in_own_type
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, object]:
         y, cache = self.op.forward(x, self.kernel_size, self.stride, self.padding, self.dilation)
         return y, cache
 
@@ -125,7 +125,7 @@ class _AvgPool(_Pooling):
         self.count_include_pad = count_include_pad
 
     @in_own_type
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, object]:
         y, cache = self.op.forward(
             x,
             self.kernel_size,

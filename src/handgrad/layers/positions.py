@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from functools import partial
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -17,7 +17,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer, OpLayer, Shape
-from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.inputs import in_own_type
 from handgrad.ops import embedding, positional_encoding
 
@@ -34,7 +34,7 @@ class PositionalEncoding(OpLayer):
         self.base = base
 
     @in_own_type
-    def forward(self, x: Array, *, offset: int = 0, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, offset: int = 0, training: bool = False) -> tuple[Array, object]:
         """`offset` is the position of the first step, for decoding step by step."""
         return positional_encoding.forward(x, offset=offset, base=self.base)
 
@@ -64,13 +64,14 @@ class LearnedPositions(Layer):
         initializer: Initializer = _INITIALIZER,
         dtype: DTypeLike = np.float32,
     ) -> None:
+        features = known(features)
         self.length = length
         self.features = features
         self.initializer = initializer
         self.weight = initializer((length, features), rng, dtype=dtype)
 
     @in_own_type
-    def forward(self, x: Array, *, offset: int = 0, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, offset: int = 0, training: bool = False) -> tuple[Array, object]:
         """y (N, T, features) of such an x; `offset` is the position of the first step, in decoding.
 
         Raises ShapeError for another x, ArgumentError for positions beyond the table.
@@ -88,7 +89,7 @@ class LearnedPositions(Layer):
     def backward(
         self,
         dy: Array,
-        cache: Any,
+        cache: object,
         *,
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.layers.base import Layer, Row, Shape, merge, part
+from handgrad.layers.base import InputGradients, Layer, Row, Shape, merge, part
 from handgrad.layers.inputs import in_own_type
 
 
@@ -68,17 +68,17 @@ class Recompute(Layer):
         self.layers = {"inner": inner}
 
     @in_own_type
-    def forward(self, x: Array, *others: Array, **settings: Any) -> tuple[Array, Cache]:
+    def forward(self, x: Array, *others: Array, **settings: object) -> tuple[Array, Cache]:
         return forward(self.inner, x, *others, **settings)
 
-    def backward(
+    def backward(  # type: ignore[override]  # of several inputs a tuple
         self,
         dy: Array,
         cache: Cache,
         *,
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
-    ) -> tuple[Any, Mapping[str, Array]]:
+    ) -> tuple[InputGradients, Mapping[str, Array]]:
         dx, found = self.inner.backward(
             dy,
             cache_of(self.inner, cache),

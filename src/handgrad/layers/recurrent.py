@@ -5,26 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any, ClassVar, Final, NamedTuple, Unpack
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from handgrad import initializers
-from handgrad.arrays import Array
+from handgrad.arrays import Array, Lengths
 from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.kernels.concatenate import concatenate, slice_features
 from handgrad.kernels.sums import add
 from handgrad.keywords import with_defaults
 from handgrad.layers.base import Layer, Shape
-from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.settings import RecurrentSettings
 from handgrad.ops import dropout as dropout_op
 
 #: One array, of LSTM the pair (h, c); of shape (layers · directions, N, size).
-State = Any
+#: h, or of an LSTM (h, c); of a gradient each may be None.
+State: TypeAlias = Array | tuple[Array, Array]
 
 #: The biases of a layer by the four modes of NVIDIA's cudnnRNNBiasMode_t.
 BIAS_MODES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -99,6 +100,7 @@ class Recurrent(Layer):
         rng: np.random.Generator = FROM_SEED,
         **settings: Unpack[RecurrentSettings],
     ) -> None:
+        input_size = known(input_size)
         chosen = with_defaults(type(self).__name__, RecurrentSettings, settings)
         dropout, learn_h0, dtype = chosen["dropout"], chosen["learn_h0"], chosen["dtype"]
         self.input_size = input_size
@@ -162,11 +164,11 @@ class Recurrent(Layer):
         return ArgumentError(f"{type(self).__name__}: {found}")
 
     @in_own_type
-    def forward(
+    def forward(  # type: ignore[override]  # it returns its state too; see `forward_y`
         self,
         x: Array,
         state: State | None = None,
-        lengths: Array | None = None,
+        lengths: Lengths | None = None,
         *,
         training: bool = False,
     ) -> tuple[tuple[Array, State], Cache]:
@@ -202,9 +204,9 @@ class Recurrent(Layer):
         stacked = tuple(xp.stack(parts, axis=0) for parts in zip(*finals, strict=True))
         return (x, self._as_state(stacked)), Cache(tuple(caches), tuple(dropouts), from_learned)
 
-    def backward(
+    def backward(  # type: ignore[override]
         self,
-        dy: tuple[Array, State | None],
+        dy: tuple[Array | None, State | None],
         cache: Cache,
         *,
         gradients: Mapping[str, Array] | None = None,
@@ -215,11 +217,12 @@ class Recurrent(Layer):
                 f"dy is a {type(dy).__name__}; allowed: (dy, dstate), in which dstate is None "
                 "where nothing depends on the state"
             )
+        dx: Any
         dx, dstate = dy
         xp = array_namespace(dx)
         dfinals = self._of_each(self._parts(dstate, dx.shape[0], "dstate"))
         dinitial: list[Any] = [None] * len(dfinals)
-        found: dict[str, Array | None] = {}
+        found: dict[str, Any] = {}
         for layer in reversed(range(self.num_layers)):
             wants_dx = input_gradient or layer > 0
             size = self.output_size
@@ -262,14 +265,16 @@ class Recurrent(Layer):
             gradients = {name: found[name] for name in self.trained_names}
         return (dx if input_gradient else None, dstate0), gradients
 
-    def forward_y(self, *inputs: Array, **settings: Any) -> tuple[Array, Cache]:
-        (y, _), cache = self.forward(*inputs, **settings)
+    def forward_y(self, *inputs: Array, **settings: object) -> tuple[Array, object]:
+        forward: Any = self.forward
+        (y, _), cache = forward(*inputs, **settings)
         return y, cache
 
     def backward_y(
-        self, dy: Array, cache: Cache, **settings: Any
+        self, dy: Array, cache: object, **settings: object
     ) -> tuple[Array | None, Mapping[str, Array]]:
-        (dx, _), found = self.backward((dy, None), cache, **settings)
+        backward: Any = self.backward
+        (dx, _), found = backward((dy, None), cache, **settings)
         return dx, found
 
     def _names(self, layer: int, direction: int) -> list[str]:

@@ -58,6 +58,7 @@ class Residual(Layer):
         input_gradient: bool = True,
     ) -> tuple[Array | None, Mapping[str, Array]]:
         found = {}
+        dbranch: Any
         dbranch, found["inner"] = self.inner.backward_y(
             dy, cache.inner, gradients=part(gradients, "inner"), input_gradient=input_gradient
         )

@@ -10,7 +10,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ShapeError
 from handgrad.keywords import with_defaults
 from handgrad.layers.base import Shape
-from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.recurrent import BIAS_MODES, Recurrent
 from handgrad.layers.settings import RecurrentSettings
 from handgrad.ops import leaky_rnn, rnn
@@ -34,6 +34,7 @@ class RNN(Recurrent):
         nonlinearity: str = "tanh",
         **settings: Unpack[RecurrentSettings],
     ) -> None:
+        input_size = known(input_size)
         check_choice("RNN", "nonlinearity", nonlinearity, rnn.NONLINEARITIES)
         self.nonlinearity = nonlinearity
         super().__init__(input_size, hidden_size, num_layers, rng=rng, **settings)
@@ -66,6 +67,7 @@ class LeakyRNN(Recurrent):
         alpha: float | Array,
         **settings: Unpack[RecurrentSettings],
     ) -> None:
+        input_size = known(input_size)
         super().__init__(input_size, hidden_size, num_layers, rng=rng, **settings)
         dtype = with_defaults("LeakyRNN", RecurrentSettings, settings)["dtype"]
         rates = np.asarray(alpha, dtype=dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -70,7 +69,7 @@ class Sequential(Layer):
     @in_own_type
     def forward(
         self, x: Array, *, training: bool = False, residual: Array | None = None
-    ) -> tuple[Array, tuple[Any, ...]]:
+    ) -> tuple[Array, tuple[object, ...]]:
         if not self._children and residual is not None:
             x = add(residual, x)
         caches = []
@@ -83,7 +82,7 @@ class Sequential(Layer):
     def backward(
         self,
         dy: Array,
-        cache: tuple[Any, ...],
+        cache: tuple[object, ...],
         *,
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from handgrad.arrays import Array
 from handgrad.dispatch.values import shown
@@ -44,7 +43,7 @@ class Standardize(OpLayer):
         self.eps = eps
 
     @in_own_type
-    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, *, training: bool = False) -> tuple[Array, object]:
         self._check(tuple(x.shape[1:]))
         return standardize.forward(x, axes=self.axes, eps=self.eps)
 

@@ -14,8 +14,8 @@ from handgrad.keywords import selected, with_defaults
 from handgrad.layers import recompute as recomputing
 from handgrad.layers.add_norm import normalization_layer
 from handgrad.layers.attention import KeysValues
-from handgrad.layers.base import Layer, Row, Shape, first_trained, merge, part
-from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.base import InputGradients, Layer, Row, Shape, first_trained, merge, part
+from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.settings import BlockSettings, StackSettings
 from handgrad.layers.transformer_block import TransformerBlock
@@ -50,6 +50,7 @@ class _Stack(Layer):
         causal: bool = False,
         **settings: Unpack[StackSettings],
     ) -> None:
+        d_model = known(d_model)
         name = type(self).__name__
         if blocks < 1:
             raise ArgumentError(f"{name}: blocks is {blocks}; allowed: 1 or more")
@@ -73,7 +74,7 @@ class _Stack(Layer):
                 dtype=chosen["dtype"],
             )
 
-    def _through(self, x: Array, *memory: Array, **settings: Any) -> tuple[Array, Cache]:
+    def _through(self, x: Array, *memory: Array | None, **settings: Any) -> tuple[Array, Cache]:
         caches: list[Any] = []
         for block in self.blocks:
             cache: Any
@@ -92,16 +93,17 @@ class _Stack(Layer):
         kept = cache.blocks[i]
         return recomputing.cache_of(self.blocks[i], kept) if self.recompute else kept
 
-    def backward(
+    def backward(  # type: ignore[override]  # of several inputs a tuple
         self,
         dy: Array,
         cache: Cache,
         *,
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
-    ) -> tuple[Any, Mapping[str, Array]]:
+    ) -> tuple[InputGradients, Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {}
-        dx, dmemory = dy, None
+        dx: Any = dy
+        dmemory = None
         if self.norm is not None:
             dx, found["norm"] = self.norm.backward(
                 dx, cache.norm, gradients=part(gradients, "norm")
@@ -226,6 +228,7 @@ class TransformerDecoder(_Stack):
         causal: bool = True,
         **settings: Unpack[StackSettings],
     ) -> None:
+        d_model = known(d_model)
         super().__init__(
             blocks, d_model, heads, hidden, rng=rng, cross=cross, causal=causal, **settings
         )

@@ -12,8 +12,8 @@ from handgrad.errors import ArgumentError
 from handgrad.keywords import selected, with_defaults
 from handgrad.layers.add_norm import AddNorm
 from handgrad.layers.attention import KeysValues, MultiHeadAttention
-from handgrad.layers.base import Layer, Row, Shape, merge, part
-from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.base import InputGradients, Layer, Row, Shape, merge, part
+from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.feed_forward import FeedForward
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.settings import BlockSettings, HeadSettings
@@ -55,6 +55,7 @@ class TransformerBlock(Layer):
         causal: bool = False,
         **settings: Unpack[BlockSettings],
     ) -> None:
+        d_model = known(d_model)
         chosen = with_defaults("TransformerBlock", BlockSettings, settings)
         size, dropout, bias = chosen["head_size"], chosen["dropout"], chosen["bias"]
         eps, dtype, own_bias = chosen["eps"], chosen["dtype"], chosen["attention_bias"]
@@ -131,15 +132,16 @@ class TransformerBlock(Layer):
         y, feed_forward = self.layers["feed_forward"].forward(x, training=training)
         return y, Cache(attention, cross_attention, feed_forward)
 
-    def backward(
+    def backward(  # type: ignore[override]  # of several inputs a tuple
         self,
         dy: Array,
         cache: Cache,
         *,
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
-    ) -> tuple[Any, Mapping[str, Array]]:
+    ) -> tuple[InputGradients, Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {}
+        dx: Any
         dmemory = None
         below = input_gradient or self.cross or self.layers["attention"].is_trained
         dx, found["feed_forward"] = self.layers["feed_forward"].backward(
@@ -149,7 +151,8 @@ class TransformerBlock(Layer):
             input_gradient=below,
         )
         if self.cross:
-            (dx, dmemory), found["cross_attention"] = self.layers["cross_attention"].backward(
+            attention: Any = self.layers["cross_attention"]
+            (dx, dmemory), found["cross_attention"] = attention.backward(
                 dx, cache.cross_attention, gradients=part(gradients, "cross_attention")
             )
         if below:

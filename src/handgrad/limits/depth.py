@@ -12,7 +12,7 @@ Source: Poole et al., Exponential expressivity in deep neural networks through t
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -37,6 +37,13 @@ _NEAR: Final = 1e-2
 _BESIDE: Final = 1e-6
 
 
+class ActivationOptions(TypedDict, total=False):
+    """The settings of activations that have any."""
+
+    negative_slope: float
+    approximate: str
+
+
 class FixedPoint(NamedTuple):
     """The variance of a layer's values far down, and the slope χ there; ∞ or 0 where it explodes
     or vanishes."""
@@ -52,7 +59,10 @@ class FixedPoint(NamedTuple):
 
 
 def fixed_point(
-    activation: str, weight_variance: float, bias_variance: float = 0.0, **options: Any
+    activation: str,
+    weight_variance: float,
+    bias_variance: float = 0.0,
+    **options: Unpack[ActivationOptions],
 ) -> FixedPoint:
     """The variance that layers come to from 1 on: 0 where it vanishes, ∞ if it explodes.
 
@@ -86,7 +96,9 @@ def fixed_point(
     return FixedPoint(k, weight_variance * slope)
 
 
-def critical_weight_variance(activation: str, bias_variance: float = 0.0, **options: Any) -> float:
+def critical_weight_variance(
+    activation: str, bias_variance: float = 0.0, **options: Unpack[ActivationOptions]
+) -> float:
     """The variance of a weight times its number of columns at which χ is 1.
 
     Raises ArgumentError where none between 0.001 and 1000 has it: for GELU and SiLU χ jumps over 1,
@@ -129,7 +141,7 @@ def signals(
     *,
     depth: int = 50,
     start: Array | float = 0.5,
-    **options: Any,
+    **options: Unpack[ActivationOptions],
 ) -> Signals:
     """The variance (depth + 1,) and correlation (depth + 1, *shape of start) layer by layer.
 

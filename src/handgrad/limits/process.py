@@ -55,12 +55,12 @@ class GaussianProcess:
         self.samples = samples
         self.seed = seed
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> dict[str, object]:
         """The settings by name; `deep` is there for scikit-learn and changes nothing."""
         names = ("model", "kind", "alpha", "weight_variance", "bias_variance", "samples", "seed")
         return {name: getattr(self, name) for name in names}
 
-    def set_params(self, **settings: Any) -> Self:
+    def set_params(self, **settings: object) -> Self:
         """Change settings, for the next `fit`: what was fitted keeps its own.
 
         Raises ArgumentError for settings that there are not, or values as the constructor does.
@@ -95,7 +95,7 @@ class GaussianProcess:
         self._x = np.array(x)
         self._lengths = None if lengths is None else np.array(lengths)
         self._targets = targets
-        self._fitted = self.get_params()
+        self._fitted: dict[str, Any] = self.get_params()
         matrix = kernel(self.model, x, lengths=lengths, **self._settings())
         if matrix.ndim != 2:
             raise ShapeError(

@@ -260,7 +260,7 @@ def _flat(
     return tuple(found)
 
 
-def activated(activation: str, variable: Variable, **options: Any) -> Variable:
+def activated(activation: str, variable: Variable, **options: float | str) -> Variable:
     """f of every part; the vector itself for the identity."""
     if activation == "identity":
         return variable

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 from handgrad.arrays import Array
 
 #: A factor for every example: one number, or a function of a side of the pair of inputs.
-Coefficient: TypeAlias = float | Callable[[Any], Array]
+Coefficient: TypeAlias = float | Callable[..., Array]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from handgrad.arrays import Array
+from handgrad.arrays import Array, is_numpy
 from handgrad.calls import Explained
 from handgrad.conversion import converted
 from handgrad.dispatch.values import shown
@@ -46,7 +46,7 @@ def _takes_integers(op: ModuleType) -> bool:
 
 def ones_like(loss: Array) -> Array:
     """dL/dL for a loss of this shape and type; not to be written to."""
-    if isinstance(loss, (np.ndarray, np.generic)):
+    if is_numpy(loss):
         return _one(loss.dtype) if loss.ndim == 0 else np.ones_like(loss)
     return array_namespace(loss).ones_like(loss)
 
@@ -67,8 +67,8 @@ class Loss(metaclass=Explained):
         super().__init_subclass__(**options)
         cls.capturable = vars(cls).get("capturable", False)
 
-    def __init__(self, **options: Any) -> None:
-        self.options = options
+    def __init__(self, **options: object) -> None:
+        self.options: dict[str, Any] = options
 
     def __repr__(self) -> str:
         settings = {**vars(self), **self.options}

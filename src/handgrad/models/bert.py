@@ -195,6 +195,7 @@ class Bert(Pretrained):
     ) -> tuple[None, Mapping[str, Array]]:
         """None, because tokens have no gradient, and the gradients of the parameters."""
         found: dict[str, Mapping[str, Array]] = {}
+        dx: Any
         dh = dy
         if self.pooler is not None:
             inner, shape = cache.pooling
@@ -256,7 +257,7 @@ class Bert(Pretrained):
         ]
 
 
-def _first_of(dfirst: Array, shape: Shape) -> Array:
+def _first_of(dfirst: Any, shape: Shape) -> Array:
     """dh (N, T, D) of which only the first step is not 0."""
     xp = array_namespace(dfirst)
     batch, steps, features = shape

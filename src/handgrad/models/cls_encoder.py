@@ -20,7 +20,7 @@ from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer, Shape
-from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.inputs import in_own_type
 from handgrad.ops import matmul, softmax
 from handgrad.ops import standardize as standardize_op
@@ -130,6 +130,7 @@ class ClsEncoder(Layer):
         initializer: Initializer = fan_in_normal,
         dtype: DTypeLike = np.float32,
     ) -> None:
+        features = known(features)
         if min(features, d1, d2, classes) < 1:
             raise ArgumentError(
                 f"ClsEncoder: features, d1, d2 and classes are {features}, {d1}, {d2} and "

@@ -149,7 +149,7 @@ class DecoderOnly(Pretrained):
 
     def _backward_embed(
         self,
-        dx: Array,
+        dx: Any,
         cache: Cache,
         found: dict[str, Mapping[str, Array]],
         gradients: Mapping[str, Array] | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Unpack
+from typing import Annotated, Final, Unpack
 
 import numpy as np
 
@@ -69,7 +69,7 @@ class Llama(DecoderOnly):
         blocks: int,
         hidden: int,
         rng: np.random.Generator = FROM_SEED,
-        rotary_scaling: Mapping[str, Any] | None = None,
+        rotary_scaling: Mapping[str, object] | None = None,
         tied: bool = False,
         **settings: Unpack[LlamaSettings],
     ) -> None:

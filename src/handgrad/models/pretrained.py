@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Self
+from typing import Self
 
 from handgrad.layers.base import Layer
 from handgrad.layers.transformer import TransformerEncoder
@@ -16,7 +16,7 @@ class Pretrained(Layer):
     blocks: TransformerEncoder
 
     @classmethod
-    def from_pretrained(cls, folder: str | os.PathLike[str], **settings: Any) -> Self:
+    def from_pretrained(cls, folder: str | os.PathLike[str], **settings: object) -> Self:
         """The model of a folder with `config.json` and `model.safetensors`, or its parts.
 
         `settings` of the constructor go before those of the config, such as `dropout`, which is 0

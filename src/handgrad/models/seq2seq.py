@@ -12,7 +12,7 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.keywords import selected, with_defaults
 from handgrad.layers.base import Layer, Row, Shape, merge, part
-from handgrad.layers.construction import FROM_SEED
+from handgrad.layers.construction import FROM_SEED, PairShape
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
 from handgrad.layers.gru import GRU
@@ -250,6 +250,8 @@ class Seq2Seq(Layer):
         The encoder's states get gradients on two ways: as memory, and as what s_0 was made of.
         """
         found: dict[str, Mapping[str, Array]] = {}
+        ds: Any
+        dx: Any
         if cache.within_target is not None:
             xp = array_namespace(dlogits)
             dlogits = xp.where(cache.within_target, dlogits, xp.zeros_like(dlogits))
@@ -303,7 +305,7 @@ class Seq2Seq(Layer):
         h = state[0] if isinstance(state, tuple) else state
         return h[-1]
 
-    def _dstate(self, dlast: Float[Array, "N H"]) -> Any:
+    def _dstate(self, dlast: Any) -> Any:
         """The gradient of the encoder's final states where only h_b,1 has one."""
         xp = array_namespace(dlast)
         below = xp.zeros((2 * self.encoder.num_layers - 1, *dlast.shape), dtype=dlast.dtype)
@@ -343,7 +345,8 @@ class Seq2Seq(Layer):
         rows = state.rows[index]
         memory = state.memory
         if not np.array_equal(rows, state.rows):
-            memory = Memory(*(None if array is None else array[index] for array in memory))
+            kept = None if memory.lengths is None else memory.lengths[index]
+            memory = Memory(memory.keys[index], memory.values[index], kept)
         alpha = None if state.attention is None else state.attention[index]
         return Seq2SeqState(state.s[index], memory, rows, alpha)
 
@@ -372,7 +375,9 @@ class Seq2Seq(Layer):
                 check_lengths(f"Seq2Seq, {side}", lengths, shape[0])
                 check_length_values(f"Seq2Seq, {side}", lengths, steps.shape[1])
 
-    def output_shape(self, input_shape: Any) -> Shape:
+    def output_shape(  # type: ignore[override]
+        self, input_shape: PairShape
+    ) -> Shape:
         """The shape of the logits of one example, ((S,), (T,)); ((S, E), (T,)) for vectors."""
         axes = 2 if self.source is None else 1
         fits = (
@@ -387,13 +392,19 @@ class Seq2Seq(Layer):
             )
         return (*input_shape[1], self.target_vocabulary)
 
-    def flops(self, input_shape: Any) -> int:
+    def flops(  # type: ignore[override]
+        self, input_shape: PairShape
+    ) -> int:
         return sum(row.flops for row in self.rows(input_shape))
 
-    def input_flops(self, input_shape: Any) -> int:
+    def input_flops(  # type: ignore[override]
+        self, input_shape: PairShape
+    ) -> int:
         return 0 if self.source is not None else self.encoder.input_flops(input_shape[0])
 
-    def rows(self, input_shape: Any, name: str = "") -> list[Row]:
+    def rows(  # type: ignore[override]
+        self, input_shape: PairShape, name: str = ""
+    ) -> list[Row]:
         """The rows of the layers for an example of the shapes that `output_shape` takes."""
         prefix = f"{name}." if name else ""
         steps, _ = self.output_shape(input_shape)

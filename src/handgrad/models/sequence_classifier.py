@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple, Unpack
 import numpy as np
 from array_api_compat import array_namespace
 
-from handgrad.arrays import Array
+from handgrad.arrays import Array, Lengths
 from handgrad.layers import Dense, Dropout
 from handgrad.layers.base import Layer, Row, Shape, merge, part
-from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.settings import CellSettings
 from handgrad.models.sequence_tagger import recurrent_layer
@@ -72,6 +72,7 @@ class SequenceClassifier(Layer):
         pooling: str = "state",
         **settings: Unpack[CellSettings],
     ) -> None:
+        input_size = known(input_size)
         check_choice("SequenceClassifier", "pooling", pooling, POOLINGS)
         self.pooling = pooling
         self.recurrent = recurrent_layer(
@@ -86,7 +87,7 @@ class SequenceClassifier(Layer):
 
     @in_own_type
     def forward(
-        self, x: Array, lengths: Array | None = None, *, training: bool = False
+        self, x: Array, lengths: Lengths | None = None, *, training: bool = False
     ) -> tuple[Array, Cache]:
         if isinstance(lengths, list | tuple):
             lengths = np.asarray(lengths)
@@ -114,6 +115,7 @@ class SequenceClassifier(Layer):
         input_gradient: bool = True,
     ) -> tuple[Array | None, Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {}
+        dr: Any
         dr, found["head"] = self.head.backward(dy, cache.head, gradients=part(gradients, "head"))
         if self.dropout is not None:
             dr, _ = self.dropout.backward(dr, cache.dropout)
@@ -127,7 +129,7 @@ class SequenceClassifier(Layer):
             gradients = merge({name: found[name] for name in ("recurrent", "head")})
         return dx, gradients
 
-    def _of_outputs(self, dr: Array, cache: Cache) -> tuple[Array, Any]:
+    def _of_outputs(self, dr: Any, cache: Cache) -> tuple[Array, Any]:
         """The gradients of the recurrent layer's y and final state."""
         if cache.weights is not None:
             return cache.weights * dr[:, None], None

@@ -7,12 +7,12 @@ from typing import Any, Final, NamedTuple, Unpack
 
 import numpy as np
 
-from handgrad.arrays import Array
+from handgrad.arrays import Array, Lengths
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.geometry.steps import active_steps, in_time_order
 from handgrad.layers import GRU, LSTM, RNN, Dense, Embedding, LeakyRNN
-from handgrad.layers.base import Layer, Row, Shape, merge, part
-from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.base import InputGradients, Layer, Row, Shape, merge, part
+from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.recurrent import Recurrent, State
 from handgrad.layers.settings import CellSettings
@@ -98,6 +98,7 @@ class SequenceTagger(Layer):
         vocabulary: int | None = None,
         **settings: Unpack[CellSettings],
     ) -> None:
+        input_size = known(input_size)
         dtype = settings.get("dtype", np.float32)
         self.takes_tokens = vocabulary is not None
         self.embedding = None
@@ -116,7 +117,7 @@ class SequenceTagger(Layer):
     def forward(
         self,
         x: Array,
-        lengths: Array | None = None,
+        lengths: Lengths | None = None,
         state: State | None = None,
         *,
         training: bool = False,
@@ -133,7 +134,7 @@ class SequenceTagger(Layer):
         scores = in_time_order(scores, real, reverse=False)
         return scores, Cache(embedding, recurrent, head, real, final)
 
-    def backward(
+    def backward(  # type: ignore[override]  # of several inputs a tuple
         self,
         dy: Array,
         cache: Cache,
@@ -141,8 +142,9 @@ class SequenceTagger(Layer):
         dstate: State | None = None,
         gradients: Mapping[str, Array] | None = None,
         input_gradient: bool = True,
-    ) -> tuple[Any, Mapping[str, Array]]:
+    ) -> tuple[InputGradients | tuple[Array, State], Mapping[str, Array]]:
         found: dict[str, Mapping[str, Array]] = {}
+        dx: Any
         dscores = in_time_order(dy, cache.real, reverse=False)
         dh, found["head"] = self.head.backward(
             dscores, cache.head, gradients=part(gradients, "head")

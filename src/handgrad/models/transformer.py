@@ -18,7 +18,7 @@ from handgrad.errors import ArgumentError, ShapeError
 from handgrad.keywords import selected, with_defaults
 from handgrad.layers.attention import MultiHeadAttention
 from handgrad.layers.base import Layer, Row, Shape, merge, part
-from handgrad.layers.construction import FROM_SEED
+from handgrad.layers.construction import FROM_SEED, PairShape
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
 from handgrad.layers.inputs import in_own_type
@@ -212,6 +212,7 @@ class Transformer(Layer):
     ) -> tuple[None, Mapping[str, Array]]:
         """None, because tokens have no gradient, and the gradients of the parameters."""
         found: dict[str, Mapping[str, Array]] = {}
+        dz: Any
         if self.head is not None:
             dz, found["head"] = self.head.backward(
                 dlogits, cache.head, gradients=part(gradients, "head")
@@ -223,7 +224,8 @@ class Transformer(Layer):
                 dlogits, cache.head, out=(None, SKIP if is_frozen else out, None)
             )
             found["target"] = {} if is_frozen else {"weight": dtable}
-        (dz, dmemory), found["decoder"] = self.decoder.backward(
+        decoder: Any = self.decoder
+        (dz, dmemory), found["decoder"] = decoder.backward(
             dz, cache.decoder, gradients=part(gradients, "decoder")
         )
         self._backward_embed("target", dz, cache.target, found, gradients)
@@ -255,7 +257,7 @@ class Transformer(Layer):
     def _backward_embed(
         self,
         side: str,
-        dx: Array,
+        dx: Any,
         cache: Embedded,
         found: dict[str, Mapping[str, Array]],
         gradients: Mapping[str, Array] | None,
@@ -324,7 +326,9 @@ class Transformer(Layer):
             check_lengths(f"Transformer, {side}", lengths, tokens.shape[0])
             check_length_values(f"Transformer, {side}", lengths, tokens.shape[1])
 
-    def output_shape(self, input_shape: Any) -> Shape:
+    def output_shape(  # type: ignore[override]
+        self, input_shape: PairShape
+    ) -> Shape:
         """The shape of the logits of one example of shape ((S,), (T,))."""
         if len(input_shape) != 2 or any(not isinstance(shape, tuple) for shape in input_shape):
             raise ShapeError(
@@ -332,10 +336,14 @@ class Transformer(Layer):
             )
         return (*input_shape[1], self.vocabularies["target"])
 
-    def flops(self, input_shape: Any) -> int:
+    def flops(  # type: ignore[override]
+        self, input_shape: PairShape
+    ) -> int:
         return sum(row.flops for row in self.rows(input_shape))
 
-    def rows(self, input_shape: Any, name: str = "") -> list[Row]:
+    def rows(  # type: ignore[override]
+        self, input_shape: PairShape, name: str = ""
+    ) -> list[Row]:
         """For an example of shape ((S,), (T,)); a shared table counts once."""
         prefix = f"{name}." if name else ""
         logits_shape = self.output_shape(input_shape)

@@ -9,14 +9,14 @@ import numpy as np
 
 from handgrad.data.ragged import Sequences
 from handgrad.data.tokens import END, PAD, TextCodec
-from handgrad.models.decoding import beam, greedy
+from handgrad.models.decoding import Translator, beam, greedy
 
 #: Sources decoded together, those of similar length in one batch.
 BATCH = 64
 
 
 def translate(
-    model: Any,
+    model: Translator,
     source: TextCodec,
     target: TextCodec,
     texts: Sequence[str],

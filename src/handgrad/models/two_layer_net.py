@@ -19,7 +19,7 @@ from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.initializers import Initializer
 from handgrad.layers.base import Layer, Shape
-from handgrad.layers.construction import FROM_SEED, InputSize
+from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.inputs import in_own_type
 from handgrad.ops import dense, relu, softmax
 from handgrad.ops import standardize as standardize_op
@@ -76,6 +76,7 @@ class TwoLayerNet(Layer):
         initializer: Initializer | None = None,
         dtype: DTypeLike = np.float32,
     ) -> None:
+        features = known(features)
         if min(steps, features, hidden, classes) < 1:
             raise ArgumentError(
                 f"TwoLayerNet: steps, features, hidden and classes are {steps}, {features}, "

@@ -58,7 +58,7 @@ def check_halves(op: str, x: Array) -> None:
         )
 
 
-def check_vector(op: str, name: str, vector: Array, length: int) -> None:
+def check_vector(op: str, name: str, vector: Any, length: int) -> None:
     """Raise ShapeError unless `vector` has shape (length,)."""
     if vector.shape != (length,):
         raise ShapeError(f"{op}: {name} has shape {tuple(vector.shape)}; allowed: ({length},)")
@@ -122,10 +122,11 @@ def check_lengths(op: str, lengths: Array, batch: int) -> None:
     check_vector(op, "lengths", lengths, batch)
 
 
-def check_length_values(op: str, lengths: Array, most: int, name: str = "lengths") -> None:
+def check_length_values(op: str, lengths: Array | None, most: int, name: str = "lengths") -> None:
     """Raise ArgumentError for a length outside 0 to `most`; only NumPy arrays are looked at."""
-    known = isinstance(lengths, np.ndarray) and lengths.size > 0
-    if known and not (lengths.min() >= 0 and lengths.max() <= most):
+    if not isinstance(lengths, np.ndarray) or lengths.size == 0:
+        return
+    if not (lengths.min() >= 0 and lengths.max() <= most):
         raise ArgumentError(
             f"{op}: {name} go from {lengths.min()} to {lengths.max()}; allowed: 0 to {most}"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -101,7 +101,7 @@ def validate_values(
     bias: Array | None = None,
     *,
     lengths: Array | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> None:
     if lengths is not None:
         check_length_values("attention", lengths, k.shape[2])

@@ -21,7 +21,7 @@ class Cache(NamedTuple):
     Kernel and padding are those of `inner_window`.
     """
 
-    count: Float[Array, "1 1 TO"]
+    count: Float[Array, "1 1 TO"]  # type: ignore[assignment]
     input_size: tuple[int, ...]
     kernel: tuple[int, ...]
     stride: tuple[int, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from array_api_compat import array_namespace, device
 
@@ -21,7 +21,7 @@ class Cache(NamedTuple):
     Kernel and padding are those of `inner_window`.
     """
 
-    count: Float[Array, "1 1 HO WO"]
+    count: Float[Array, "1 1 HO WO"]  # type: ignore[assignment]
     input_size: tuple[int, ...]
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
@@ -109,6 +109,7 @@ def window_sum(v: Array, kernel: tuple[int, ...], stride: tuple[int, ...]) -> Ar
     (kernel_h, kernel_w), (stride_h, stride_w), width = kernel, stride, v.shape[3]
     rows, columns = output_size(v.shape[2:], kernel, stride, (0, 0), (1, 1))
     row_sums = sum(window(v, (m, 0), (stride_h, 1), (1, 1), (rows, width)) for m in range(kernel_h))
-    return sum(
+    sums: Any = sum(
         window(row_sums, (0, n), (1, stride_w), (1, 1), (rows, columns)) for n in range(kernel_w)
     )
+    return sums

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from handgrad.arrays import Array
+from handgrad.arrays import Array, is_numpy
 from handgrad.dispatch import operation
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.geometry.steps import active_steps, in_running_order
@@ -85,7 +85,7 @@ def validate_values(
 ) -> None:
     check_length_values("ctc_loss", input_lengths, x.shape[1], "input_lengths")
     check_length_values("ctc_loss", target_lengths, targets.shape[1], "target_lengths")
-    if not isinstance(targets, np.ndarray):
+    if not is_numpy(targets):
         return
     is_label = np.ones(targets.shape, dtype=bool)
     if isinstance(target_lengths, np.ndarray):

@@ -36,7 +36,7 @@ def blocks(stacked: Float[Array, "*batch G"], count: int) -> tuple[Float[Array, 
     return tuple(stacked[..., k * size : (k + 1) * size] for k in range(count))
 
 
-def accumulating(gradients: Callable[[Any, Any], Gradients]) -> Callable[..., Gradients]:
+def accumulating(gradients: Callable[[Any, Any], Gradients]) -> Callable[..., Any]:
     """Give a `backward_weights(steps, cache)` a third argument, `totals`: what it adds to."""
 
     @functools.wraps(gradients)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from array_api_compat import array_namespace
 
@@ -53,7 +53,7 @@ _TAIL_BOTTOM: Final = (
 
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
     """Horner's rule."""
-    value: Array = coefficients[0]
+    value: Any = coefficients[0]
     for coefficient in coefficients[1:]:
         value = value * x + coefficient
     return value

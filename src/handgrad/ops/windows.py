@@ -43,12 +43,12 @@ def kernel_offsets(kernel: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def window(
-    v: Array,
+    v: Any,
     offset: Sequence[int],
     stride: Sequence[int],
     dilation: Sequence[int],
     size: Sequence[int],
-) -> Array:
+) -> Any:
     """The values that the kernel offset reads for `size` output positions: V[..., m·d :: s]."""
     slices = (
         slice(m * d, m * d + s * (n - 1) + 1, s)
@@ -58,7 +58,7 @@ def window(
 
 
 def scatter(
-    values: Array,
+    values: Any,
     offset: Sequence[int],
     stride: Sequence[int],
     dilation: Sequence[int],
@@ -96,7 +96,7 @@ def pad(x: Array, padding: Sequence[int], value: float = 0.0) -> Array:
     return x
 
 
-def crop(v: Array, padding: Sequence[int]) -> Array:
+def crop(v: Any, padding: Sequence[int]) -> Array:
     """The transpose of `pad`: without what was added."""
     input_size = v.shape[len(v.shape) - len(padding) :]
     slices = (slice(p, n - p) for p, n in zip(padding, input_size, strict=True))

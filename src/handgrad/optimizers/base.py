@@ -146,12 +146,13 @@ class Optimizer(metaclass=Explained):
     counts_steps: ClassVar[bool] = False
     update: ClassVar[Callable[..., tuple[Array, ...]]]
 
-    def __init__(self, lr: float, **hyperparameters: Any) -> None:
+    def __init__(self, lr: float, **hyperparameters: float | bool) -> None:
         check_not_negative(type(self).__name__, lr=lr)
         self.lr = float(lr)
-        self.hyperparameters = {
+        given: dict[str, Any] = hyperparameters
+        self.hyperparameters: dict[str, Any] = {
             name: value.item() if isinstance(value, np.number) else value
-            for name, value in hyperparameters.items()
+            for name, value in given.items()
         }
         self.steps = 0
         self._slots: tuple[FlatArrays, ...] | None = None
@@ -273,7 +274,7 @@ class Optimizer(metaclass=Explained):
         return slots
 
     @property
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Everything that training changes: `step`, and `<slot>.<parameter>` for every slot.
 
         These are the arrays themselves, which the next step overwrites.

@@ -386,7 +386,7 @@ class Recorder:
         if is_array(iterable):
             of_items = site._replace(text="")  # no text of the source stands for one of them
             return (self.item(of_items, iterable, i) for i in range(len(iterable)))
-        return iterable  # type: ignore[no-any-return]
+        return iterable
 
     def _expanded(self, site: Site, value: Any) -> Any:
         return list(self._items(site, value)) if is_array(value) and np.ndim(value) else value

@@ -226,7 +226,7 @@ class Tracer(Operators):
         if not place:
             return self.reshape(()) if self.ndim else self
         if len(place) == 1 and not isinstance(place[0], tuple):
-            return self.flat[place[0]]  # type: ignore[no-any-return]
+            return self.flat[place[0]]
         return self[place[0] if len(place) == 1 else place]
 
     def __getattr__(self, name: str) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import train_test_split
@@ -174,12 +175,18 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
     class_weight: Any = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on X and the labels y, with a weight for each example where they are given."""
         self._fit(X, y, sample_weight, incremental=False)
         return self
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Any:
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+    ) -> Self:
         """One epoch over X and y; the first call has to name all `classes`."""
         name = type(self).__name__
         if not self._is_fitted():
@@ -201,15 +208,15 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         self._fit(X, y, sample_weight, incremental=True)
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayLike) -> Array:
         """The most probable class of each example."""
         return self._labels(self._predicted_scores(X))
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: ArrayLike) -> Array:
         """The probability of each class, in the order of `classes_`."""
         return softmax.forward(self._predicted_scores(X))[0]
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: ArrayLike) -> Array:
         """The logarithm of `predict_proba`."""
         return log_softmax(self._predicted_scores(X))
 

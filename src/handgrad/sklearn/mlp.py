@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
@@ -163,11 +164,17 @@ class MLPClassifier(Classifier, Perceptron):
     activation: str = "relu"
 
     @available_if(Perceptron._has_epochs)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Any:
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+    ) -> Self:
         """One epoch over X and y; the first call has to name all `classes`."""
         return super().partial_fit(X, y, sample_weight, classes)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: ArrayLike) -> Array:
         """The probability of each class, in the order of `classes_`."""
         z = self._predicted_scores(X)
         if self.out_activation_ == "softmax":
@@ -175,7 +182,7 @@ class MLPClassifier(Classifier, Perceptron):
         p = sigmoid.forward(z)[0]
         return np.concatenate([1 - p, p], axis=1) if self.n_outputs_ == 1 else p
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: ArrayLike) -> Array:
         """The logarithm of `predict_proba`."""
         z = self._predicted_scores(X)
         if self.out_activation_ == "softmax":
@@ -241,18 +248,20 @@ class MLPRegressor(RegressorMixin, Perceptron):  # type: ignore[misc]
         **Perceptron.choices,
     }
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MLPRegressor:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on X (N, features), dense or sparse, and numbers y (N,) or (N, outputs)."""
         self._fit(X, y, sample_weight, incremental=False)
         return self
 
     @available_if(Perceptron._has_epochs)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> MLPRegressor:
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """One epoch over X and y."""
         self._fit(X, y, sample_weight, incremental=True)
         return self
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: ArrayLike) -> Array:
         """Numbers (N,), or (N, outputs) for several."""
         return self._values(self._predicted_scores(X))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score
 from sklearn.utils import assert_all_finite, gen_batches
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -292,15 +293,15 @@ class TimeSeriesTagger(SequenceEstimator):
             found.append(scores[np.arange(scores.shape[1]) < lengths[:, None]])
         return np.concatenate(found)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayLike) -> Array | list[Array]:  # type: ignore[override]
         """The most probable class of each step: a list of arrays (T,); (N,) for a matrix."""
         return self._by_sequence(X, self._labels)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: ArrayLike) -> Array | list[Array]:  # type: ignore[override]
         """The probability of each class at each step: a list of arrays (T, classes)."""
         return self._by_sequence(X, lambda scores: softmax.forward(scores)[0])
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: ArrayLike) -> Array | list[Array]:  # type: ignore[override]
         """The logarithm of `predict_proba`."""
         return self._by_sequence(X, log_softmax)
 
@@ -318,10 +319,10 @@ class TimeSeriesTagger(SequenceEstimator):
         each = None if weights is None else weights.values
         return float(accuracy_score(y.values, labels, sample_weight=each))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The fraction of steps with the right class; a weight counts for all of a sequence."""
-        x, y = self._validated(X, y, reset=False)
-        weights = sample_weights("TimeSeriesTagger", sample_weight, len(y))
-        each = None if weights is None else np.repeat(weights, y.lengths)
+        x, tags = self._validated(X, y, reset=False)
+        weights = sample_weights("TimeSeriesTagger", sample_weight, len(tags))
+        each = None if weights is None else np.repeat(weights, tags.lengths)
         labels = self._labels(self._scores(converted(x, self._model_dtype())))
-        return float(accuracy_score(y.values, labels, sample_weight=each))
+        return float(accuracy_score(tags.values, labels, sample_weight=each))

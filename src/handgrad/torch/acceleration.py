@@ -65,7 +65,7 @@ class Acceleration:
             yield f"left: {', '.join(paths[:3])}{more}: {reason}"
 
 
-def accelerate(module: Any) -> Acceleration:
+def accelerate(module: torch.nn.Module) -> Acceleration:
     """Make the modules in a model those of handgrad.torch, in place, and report what was done.
 
         print(handgrad.torch.accelerate(model))

@@ -33,12 +33,12 @@ class MultiheadAttention(nn.MultiheadAttention):  # type: ignore[misc, unused-ig
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        key_padding_mask: Any = None,
+        key_padding_mask: Tensor | None = None,
         need_weights: bool = True,
-        attn_mask: Any = None,
+        attn_mask: Tensor | None = None,
         average_attn_weights: bool = True,
         is_causal: bool = False,
-    ) -> Any:
+    ) -> tuple[Tensor, Tensor | None]:
         masks = (attn_mask, key_padding_mask)
         reason = self._refusal(masks, need_weights)
         found = None

@@ -104,9 +104,9 @@ def _backward(
     doutputs: Tensors, inputs: Sequence[Any], outputs: Tensors, wanted: Sequence[bool]
 ) -> list[Tensor]:
     arrays: list[Any] = [as_array(each) for each in inputs[:3]]
-    bias, mask = map(as_array, inputs[3:5])
+    bias, mask = (as_array(each) for each in inputs[3:5])
     p, causal, bf16 = inputs[6:]
-    o, log_sums, kept = map(as_array, outputs)
+    o, log_sums, kept = (as_array(each) for each in outputs)
     dy: Any = as_array(doutputs[0])
     keep = None if inputs[5] is None else kept
     settings = _settings(arrays[0], arrays[1], bias, mask, keep, p)

@@ -38,7 +38,7 @@ _DTYPES: Final = {
 }
 
 
-def as_array(tensor: Tensor | None) -> Array | None:
+def as_array(tensor: Tensor | None) -> Any:
     """The tensor's memory as a C-contiguous NumPy array; a copy only where it is not contiguous,
     not aligned, or stands for other numbers than those in memory.
     """
@@ -51,7 +51,7 @@ def as_array(tensor: Tensor | None) -> Array | None:
     return array if array.flags.aligned else array.copy()
 
 
-def as_tensor(array: Array) -> Tensor:
+def as_tensor(array: Any) -> Tensor:
     """The array's memory as a tensor."""
     return torch.from_numpy(array)
 

@@ -45,8 +45,8 @@ class TransformerEncoderLayer(nn.TransformerEncoderLayer):  # type: ignore[misc,
     def forward(
         self,
         src: Tensor,
-        src_mask: Any = None,
-        src_key_padding_mask: Any = None,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
         given = (src_mask, src_key_padding_mask, is_causal)

@@ -123,7 +123,7 @@ def _dropped(
     return y, keep
 
 
-def _through_dropout(dy: Array, keep: Array, p: float) -> Array:
+def _through_dropout(dy: Any, keep: Array, p: float) -> Array:
     if keep.size == 0:
         return dy
     dx = empty_like(dy)
@@ -144,7 +144,7 @@ def _heads(qkv: Array, heads: int) -> tuple[Array, Array, Array]:
     return parts[0], parts[1], parts[2]
 
 
-def _by_head(x: Array, heads: int) -> Array:
+def _by_head(x: Any, heads: int) -> Array:
     batch, steps, features = x.shape
     return x.reshape(batch, steps, heads, features // heads).transpose(0, 2, 1, 3)
 
@@ -207,14 +207,14 @@ def _attended(z: Array, residual: Array, given: Inputs, drawn: Drawn) -> _Attend
 
 
 def _attended_backward(
-    dsum1: Array,
+    dsum1: Any,
     z: Array,
     residual: Array | None,
     given: Inputs,
     kept: Outputs,
     at: Mapping[str, Any],
     found: dict[str, Array | None],
-) -> Array | None:
+) -> Any:
     """dz, with the residual added; the gradients of the projections go to `found`."""
     do, found["out_proj_weight"], found["out_proj_bias"] = dense.backward(
         _through_dropout(dsum1, kept.keep1, given.dropout),
@@ -258,7 +258,7 @@ def _network(z: Array, residual: Array, given: Inputs, drawn: Drawn) -> _Network
         activation=given.activation,
         approximate=given.approximate,
     )
-    a = cache.saved if keeps_input(cache.activation) else empty(0, z.dtype)
+    a: Any = cache.saved if keeps_input(cache.activation) else empty(0, z.dtype)
     hidden, keep_hidden = _dropped(f, drawn.hidden, given.dropout)
     weights = (given.linear2_weight, given.linear2_bias)
     sum2, keep2 = _added(hidden, *weights, residual, drawn.after_network, given.dropout)
@@ -266,14 +266,14 @@ def _network(z: Array, residual: Array, given: Inputs, drawn: Drawn) -> _Network
 
 
 def _network_backward(
-    dsum2: Array,
+    dsum2: Any,
     z: Array,
     residual: Array | None,
     given: Inputs,
     kept: Outputs,
     at: Mapping[str, Any],
     found: dict[str, Array | None],
-) -> Array:
+) -> Any:
     """dz, with the residual added; the gradients of the two products go to `found`."""
     dhidden, found["linear2_weight"], found["linear2_bias"] = dense.backward(
         _through_dropout(dsum2, kept.keep2, given.dropout),

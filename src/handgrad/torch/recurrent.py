@@ -29,7 +29,11 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
     states: ClassVar[int] = 1
     gates: ClassVar[int] = 1
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(
+        self,
+        input: Tensor | PackedSequence,
+        hx: Tensor | tuple[Tensor, Tensor] | None = None,
+    ) -> tuple[Tensor | PackedSequence, Tensor | tuple[Tensor, Tensor]]:
         # The compiler leaves PyTorch's recurrent modules, and so these, out of its graphs, unless
         # torch._dynamo.config.allow_rnn says otherwise; then the pieces below are none for it too.
         compiling = torch.compiler.is_compiling()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,40 +14,42 @@ from handgrad.data.files import as_path
 from handgrad.errors import ArgumentError, RunError
 from handgrad.lora.files import save
 
+if TYPE_CHECKING:
+    from handgrad import Trainer  # from its stub, for training is built on callbacks
+
 
 class Callback:
     """Base class: override what you need.
 
-    `trainer` is the `hg.Trainer`, which is built on callbacks, so that these do not name its type.
-    `trainer.model`, `.step`, `.epoch` and `.history` are there to read; `trainer.stop = True` ends
-    the training after the current epoch. Its attributes survive a resumption where they are plain
-    values and arrays. A callback with another memory returns it from `state` (plain JSON values)
-    and `arrays`, and takes it back in `restore`.
+    `trainer` is the `hg.Trainer`: `trainer.model`, `.step`, `.epoch` and `.history` are there to
+    read; `trainer.stop = True` ends the training after the current epoch. Its attributes survive a
+    resumption where they are plain values and arrays. A callback with another memory returns it
+    from `state` (plain JSON values) and `arrays`, and takes it back in `restore`.
     """
 
-    def on_start(self, trainer: Any) -> None:
+    def on_start(self, trainer: Trainer) -> None:
         """Before the first step; also when a run is resumed, after `restore`.
 
         Then what it sets of the trainer is put back to where the run was.
         """
 
-    def on_step(self, trainer: Any) -> None:
+    def on_step(self, trainer: Trainer) -> None:
         """After each optimizer step."""
 
-    def on_epoch(self, trainer: Any, record: Mapping[str, Any]) -> None:
+    def on_epoch(self, trainer: Trainer, record: Mapping[str, float]) -> None:
         """After each epoch, with its line of metrics.jsonl."""
 
-    def on_end(self, trainer: Any) -> None:
+    def on_end(self, trainer: Trainer) -> None:
         """After the last step, before the model is saved."""
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Mapping[str, object]:
         """The settings that must be the same when a run is resumed.
 
         Without this method they are the attributes that its methods read as they act on a trainer.
         """
         return {}
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Mapping[str, object]:
         """Its state in a checkpoint, plain JSON values."""
         return {}
 
@@ -55,7 +57,7 @@ class Callback:
         """Its state in a checkpoint, arrays by name."""
         return {}
 
-    def restore(self, state: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    def restore(self, state: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
         """Take back what `state` and `arrays` returned when the checkpoint was written."""
 
 
@@ -84,7 +86,7 @@ class EarlyStopping(Callback):
         self._waited = 0
         self._weights: dict[str, Array] = {}
 
-    def on_epoch(self, trainer: Any, record: Mapping[str, Any]) -> None:
+    def on_epoch(self, trainer: Trainer, record: Mapping[str, float]) -> None:
         value = record.get(self.monitor)
         if value is None:
             numbers = [key for key, found in record.items() if isinstance(found, float)]
@@ -110,21 +112,21 @@ class EarlyStopping(Callback):
         falls = self.monitor.endswith("loss")
         return (self._best - value if falls else value - self._best) > self.minimum_change
 
-    def on_end(self, trainer: Any) -> None:
+    def on_end(self, trainer: Trainer) -> None:
         if self._weights:
             trainer.load_model_arrays(self._weights)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Mapping[str, object]:
         return {"best": self._best, "waited": self._waited}
 
     def arrays(self) -> dict[str, Array]:
         return self._weights
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Mapping[str, object]:
         names = ("patience", "monitor", "minimum_change", "restore_best")
         return {name: getattr(self, name) for name in names}
 
-    def restore(self, state: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    def restore(self, state: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
         match state:
             case {"best": int() | float() | None as best, "waited": int(waited)}:
                 self._best, self._waited = best, waited
@@ -141,5 +143,5 @@ class SaveAdapter(Callback):
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = as_path("SaveAdapter", folder)
 
-    def on_end(self, trainer: Any) -> None:
+    def on_end(self, trainer: Trainer) -> None:
         save(trainer.model, self._folder)

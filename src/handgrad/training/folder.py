@@ -193,18 +193,18 @@ class Run:
 
     # -- metrics.jsonl ----------------------------------------------------------------------------
 
-    def log(self, record: Mapping[str, Any]) -> None:
+    def log(self, record: Mapping[str, object]) -> None:
         """Append one line to metrics.jsonl; numbers that are not finite become null."""
         with self.reporting(self.metrics):
             self._log.append(record)
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, object]]:
         """The lines of metrics.jsonl. Raises RunError where they are not those that were logged."""
         return [json.loads(line) for line in self._log.content().splitlines()]
 
     # -- checkpoints ------------------------------------------------------------------------------
 
-    def save(self, arrays: Mapping[str, Array], state: Mapping[str, Any]) -> None:
+    def save(self, arrays: Mapping[str, Array], state: Mapping[str, object]) -> None:
         """Write a checkpoint, which also holds the settings and the metrics that belong to it."""
         with self.reporting(self.metrics):
             metrics = self._log.sync()
@@ -216,13 +216,13 @@ class Run:
         with self.reporting(self.checkpoint):
             save_checkpoint(self.checkpoint, arrays, {**state, **known}, self.id)
 
-    def save_table(self, epochs: Sequence[Mapping[str, Any]]) -> None:
+    def save_table(self, epochs: Sequence[Mapping[str, object]]) -> None:
         """Write the epochs, which are those before the last checkpoint, as metrics.csv."""
         if epochs:
             with self.reporting(self.table):
                 write_atomically(self.table, as_csv(epochs).encode())
 
-    def load(self) -> tuple[dict[str, Array], dict[str, Any]] | None:
+    def load(self) -> tuple[dict[str, Array], dict[str, object]] | None:
         """The last checkpoint, None before the first; drops the metrics written after it.
 
         Raises RunError where it, or what was logged before it, is damaged.
@@ -309,7 +309,7 @@ class Run:
         )
         return under("model.", arrays), {"handgrad": description}
 
-    def save_summary(self, summary: Mapping[str, Any]) -> dict[str, Any]:
+    def save_summary(self, summary: Mapping[str, object]) -> dict[str, object]:
         """Write summary.json, atomically, and return it; the run is finished then."""
         own = finite({**summary, "run": self.id, "files": self._checksums()})
         text = to_json(str(self.summary), {**own, "sha256": BLANK.decode()}, indent=2) + "\n"
@@ -329,7 +329,7 @@ class Run:
             if path != self.metrics or self._log.length
         }
 
-    def read_summary(self) -> dict[str, Any]:
+    def read_summary(self) -> dict[str, object]:
         """The summary that `save_summary` wrote.
 
         Raises RunError where this or another file of the run is missing, damaged or another run's.

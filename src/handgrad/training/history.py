@@ -35,7 +35,7 @@ class History:
     epochs: list[dict[str, Any]] = field(default_factory=list)
     summary: dict[str, Any] | None = None
 
-    def __getitem__(self, name: str) -> list[Any]:
+    def __getitem__(self, name: str) -> list[float]:
         known = dict.fromkeys(key for record in self.epochs for key in record)
         if name not in known:
             hint = did_you_mean(name, known)

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from handgrad import dispatch
 from handgrad.arrays import Array
 from handgrad.data.files import as_path
+from handgrad.data.given import Examples, TrainingData
 from handgrad.data.sources import Source
 from handgrad.errors import ArgumentError, RunError
 from handgrad.layers.base import Layer
@@ -98,8 +99,8 @@ class LearningRates:
 
 def find_lr(
     trainer: Trainer,
-    x: Any,
-    y: Any = None,
+    x: Examples | TrainingData | Source,
+    y: Examples | None = None,
     *,
     lowest: float = 1e-6,
     highest: float = 10.0,

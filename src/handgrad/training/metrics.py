@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.data.given import TrainingData
 from handgrad.data.sources import Source, as_source
 from handgrad.errors import ArgumentError
+from handgrad.layers import Layer
+from handgrad.losses import Loss
 from handgrad.optimizers import global_norm
 from handgrad.training.replicas import ALONE, Replicas
 
@@ -126,9 +129,9 @@ def inputs_in(dtype: np.dtype[Any], inputs: Sequence[Array]) -> tuple[Array, ...
 
 
 def evaluate(
-    model: Any,
-    loss: Any,
-    data: Any,
+    model: Layer,
+    loss: Loss,
+    data: tuple[Array, Array] | Source | TrainingData,
     batch_size: int = 256,
     *,
     keep_outputs: bool = False,

@@ -7,13 +7,15 @@ moves all models alike. `handgrad.mpi` has the ranks of a cluster, behind the sa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final, TypeVar
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.layers.flat import FlatArrays
 from handgrad.optimizers import Optimizer
+
+T = TypeVar("T")
 
 
 class Reduction:
@@ -49,7 +51,7 @@ class Replicas:
         """End every rank with this exit code."""
         raise SystemExit(code)
 
-    def share(self, value: Any) -> Any:
+    def share(self, value: T) -> T:
         """The value that rank 0 has."""
         return value
 

@@ -77,7 +77,8 @@ def follow(session: TrainSession, saved: Saved | None) -> Saved | None:
     if state.replicas.size == 1:
         return saved
     first = state.model_arrays() if saved is None else None
-    first, saved, epochs = state.replicas.share((first, saved, state.history.epochs))
+    shared: Any = state.replicas.share((first, saved, state.history.epochs))
+    first, saved, epochs = shared
     if state.replicas.rank > 0:
         if saved is None:
             state.load_model_arrays(first)

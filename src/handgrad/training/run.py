@@ -7,9 +7,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from handgrad.data.given import TrainingData
 from handgrad.data.sources import Source
 from handgrad.errors import RunError
 from handgrad.layers.base import Layer
+from handgrad.losses import Loss
 from handgrad.optimizers import Optimizer
 from handgrad.training.callbacks import EarlyStopping
 from handgrad.training.folder import Run
@@ -53,16 +55,16 @@ def trainer_of(config: RunConfig, model: Layer, loss: Any, optimizer: Optimizer)
 def train(
     config: RunConfig,
     model: Layer,
-    loss: Any,
+    loss: Loss,
     optimizer: Optimizer,
-    data: Any,
+    data: Source | TrainingData,
     out: str | Path,
     resume: bool = False,
     *,
     changes: str = "",
     review: Review | None = None,
     prepare: Callable[[Path], None] | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Train `model` on `data` in the folder `out`; returns what summary.json holds.
 
     `review` as in `Trainer.fit`; `prepare` is called with the folder before the first step, to put
@@ -94,7 +96,7 @@ def train(
     if config.replicas.rank > 0:  # the folder is rank 0's
         return {} if config.replicas.share(None) else fit()
     with resume_run(out) if resume else start_run(out, config.text) as run:
-        summary = run.read_summary() if run.finished else None
+        summary: dict[str, Any] | None = run.read_summary() if run.finished else None
         goes_on = summary is None or (bool(changes) and config.epochs > summary["epochs"])
         if config.replicas.share(not goes_on):
             assert summary is not None

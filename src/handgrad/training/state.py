@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from handgrad import dispatch
-from handgrad.arrays import Array
+from handgrad.arrays import Array, DType
 from handgrad.inference.preprocessing import Preprocessor
 from handgrad.inference.trained import TrainedModel
 from handgrad.io.checkpoint import generator_state, load_model_arrays
 from handgrad.layers.flat import FlatArrays
 from handgrad.optimizers import Optimizer
-from handgrad.training.callbacks import Callback
 from handgrad.training.choices import (
     check_augmentation,
     chosen_callbacks,
@@ -41,7 +40,8 @@ class TrainState(TrainArguments):
 
     optimizer: Optimizer
     preprocessing: tuple[str | Preprocessor, ...]
-    callbacks: tuple[Callback, ...]
+    #: Each a `Callback`; they are called with this, which is a `Trainer`.
+    callbacks: tuple[Any, ...]
     precision: str
     loss: Any
     schedule: Callable[[int], float] | None
@@ -94,7 +94,7 @@ class TrainState(TrainArguments):
         return TrainedModel(self.model, **{**self.data_about, **(self.about or {})})
 
     @property
-    def model_dtype(self) -> np.dtype[Any]:
+    def model_dtype(self) -> DType:
         """The type of the model's numbers."""
         arrays = self.model.parameters.values()
         return next((array.dtype for array in arrays), np.dtype(np.float32))

@@ -45,7 +45,7 @@ class TensorBoard(Callback):
             return
         self._writer = self._writers(str(self.folder), purge_step=trainer.step + 1)
 
-    def on_epoch(self, trainer: Trainer, record: Mapping[str, Any]) -> None:
+    def on_epoch(self, trainer: Trainer, record: Mapping[str, float]) -> None:
         if self._writer is None:
             return
         for name, value in record.items():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
 from handgrad import dispatch
 from handgrad.calls import Explained, explained
+from handgrad.data.given import Examples, TrainingData
+from handgrad.data.sources import Source
 from handgrad.elsewhere import OF_TRAINERS
 from handgrad.errors import ArgumentError
 from handgrad.suggestions import NoAttributeError, raise_own_error
@@ -69,13 +71,13 @@ class Trainer(TrainState, metaclass=Explained):
     @explained
     def fit(
         self,
-        x: Any,
-        y: Any = None,
+        x: Examples | TrainingData | Source,
+        y: Examples | None = None,
         *,
         epochs: int,
-        validation_data: Any = None,
+        validation_data: tuple[Examples, Examples] | Source | None = None,
         validation_split: float | None = None,
-        test_data: Any = None,
+        test_data: tuple[Examples, Examples] | Source | None = None,
         review: Review | None = None,
         resume: bool = False,
         change: bool = False,

@@ -33,4 +33,4 @@ class Written:
 
     def __contains__(self, node: object) -> bool:
         """Return whether the node of this id is written for some array."""
-        return self._times.get(node, 0) > 0  # type: ignore[call-overload, no-any-return]
+        return self._times.get(node, 0) > 0  # type: ignore[call-overload]

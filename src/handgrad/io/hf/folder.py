@@ -27,7 +27,7 @@ from handgrad.models.pretrained import Pretrained
 M = TypeVar("M", bound=Pretrained)
 
 
-def load(kind: type[M], path: str | os.PathLike[str], **settings: Any) -> M:
+def load(kind: type[M], path: str | os.PathLike[str], **settings: object) -> M:
     """A model of this class from a folder; see `Pretrained.from_pretrained`."""
     folder, family = as_path("from_pretrained", path), _family(kind)
     if not os.path.isdir(folder):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from handgrad.data.subwords import Guarded, parsed
 from handgrad.errors import ArgumentError
 
 if TYPE_CHECKING:
+    import tokenizers
     from jaxtyping import Int
 
 TOKENIZER: Final = "tokenizer.json"
@@ -30,7 +31,7 @@ class Batch(NamedTuple):
 class Tokenizer:
     """Text to tokens and back, as the tokenizer.json of a model says."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: tokenizers.Tokenizer) -> None:
         self._tokenizer = Guarded(tokenizer)
         self._tokenizer.no_padding()
         if cut := self._tokenizer.truncation:

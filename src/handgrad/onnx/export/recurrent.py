@@ -127,7 +127,7 @@ def _by_loop(
     counted = None if active is None else g.op("Cast", active, to=g.kind)
     for direction in range(layer.directions):
         suffix = f"_l{number}_reverse" if direction else f"_l{number}"
-        of = {name: getattr(layer, name + suffix, None) for name in layer.weights}
+        of: dict[str, Any] = {name: getattr(layer, name + suffix, None) for name in layer.weights}
         states = []
         for size, each in zip(sizes, initial, strict=False):
             if each is None:

@@ -205,9 +205,10 @@ def _target_statistics(recipe: Recipe, y: Array) -> Standardization:
 
 def _with_targets(data: Dataset, step: Standardization) -> Dataset:
     parts = {name: getattr(data, name) for name in ("y_train", "y_test", "y_validation")}
-    return replace(
-        data, **{name: step(y[:, None])[:, 0] for name, y in parts.items() if y is not None}
-    )
+    changed: dict[str, Any] = {
+        name: step(y[:, None])[:, 0] for name, y in parts.items() if y is not None
+    }
+    return replace(data, **changed)
 
 
 def standardized(x: Any, step: Standardization) -> Any:

@@ -5,41 +5,41 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 
 class OutputOnly(nn.Module):  # type: ignore[misc, unused-ignore]
     """The first of what a recurrent module returns, without its state: for nn.Sequential."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: nn.Module) -> None:
         super().__init__()
         self.module = module
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         return self.module(x)[0]
 
 
 class SelfAttention(nn.Module):  # type: ignore[misc, unused-ignore]
     """Attention of x to itself, without the weights: for nn.Sequential."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: nn.Module) -> None:
         super().__init__()
         self.module = module
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         return self.module(x, x, x, need_weights=False)[0]
 
 
 class ResidualModule(nn.Module):  # type: ignore[misc, unused-ignore]
     """x + inner(x), or projection(x) + inner(x)."""
 
-    def __init__(self, inner: Any, projection: Any = None) -> None:
+    def __init__(self, inner: nn.Module, projection: nn.Module | None = None) -> None:
         super().__init__()
         self.inner = inner
         self.projection = projection
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         skip = x if self.projection is None else self.projection(x)
         return skip + self.inner(x)
 
@@ -51,7 +51,7 @@ class LastStepModule(nn.Module):  # type: ignore[misc, unused-ignore]
         super().__init__()
         self.bidirectional = bidirectional
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         if not self.bidirectional:
             return x[:, -1]
         half = x.shape[2] // 2
@@ -74,7 +74,7 @@ class StandardizeModule(nn.Module):  # type: ignore[misc, unused-ignore]
         self.axes = axes
         self.eps = eps
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         axes = tuple(range(1, x.dim())) if self.axes is None else self.axes
         variance, mean = torch.var_mean(x, axes, correction=0, keepdim=True)
         return (x - mean) * torch.rsqrt(variance + self.eps)
@@ -83,7 +83,7 @@ class StandardizeModule(nn.Module):  # type: ignore[misc, unused-ignore]
 class SwiGLUModule(nn.Module):  # type: ignore[misc, unused-ignore]
     """a σ(a) b of the halves of the last axis."""
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         a, b = x.chunk(2, dim=-1)
         return functional.silu(a) * b
 
@@ -95,7 +95,7 @@ class GEGLUModule(nn.Module):  # type: ignore[misc, unused-ignore]
         super().__init__()
         self.approximate = approximate
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         a, b = x.chunk(2, dim=-1)
         return functional.gelu(a, approximate=self.approximate) * b
 
@@ -103,12 +103,12 @@ class GEGLUModule(nn.Module):  # type: ignore[misc, unused-ignore]
 class Erf(nn.Module):  # type: ignore[misc, unused-ignore]
     """The error function of every value."""
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         return torch.erf(x)
 
 
 class Sin(nn.Module):  # type: ignore[misc, unused-ignore]
     """The sine of every value."""
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         return torch.sin(x)

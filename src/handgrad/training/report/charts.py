@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from handgrad.arrays import Array
 from handgrad.training.report.html import style
 
 PLOT_WIDTH, HEIGHT = 296, 272
@@ -23,8 +24,8 @@ class Series:
     """A line: its name is written at its right end; `style` is its colour in CSS."""
 
     name: str
-    x: Sequence[float]
-    y: Sequence[float]
+    x: Sequence[float] | Array
+    y: Sequence[float] | Array
     style: str
     dashed: bool = False
 

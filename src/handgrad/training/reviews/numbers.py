@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.data.dataset import Pixels
+from handgrad.data.ragged import Sequences
 from handgrad.inference.preprocessing import Standardization
 from handgrad.layers.base import Layer
 from handgrad.training.report.charts import figure
@@ -21,7 +24,7 @@ _BATCH = 256
 class NumbersReview:
     """The mean absolute error on x (N, ...) with y (N,), which was learned as `targets` make it."""
 
-    x: Array
+    x: Array | Pixels | Sequences
     y: Array
     targets: Standardization
 
@@ -40,6 +43,6 @@ class NumbersReview:
         return [Section("How near it comes", note, body)]
 
     def _predicted(self, model: Layer) -> Array:
-        parts = [self.x[i : i + _BATCH] for i in range(0, len(self.x), _BATCH)]
+        parts: list[Any] = [self.x[i : i + _BATCH] for i in range(0, len(self.x), _BATCH)]
         outputs = np.concatenate([model(part) for part in parts])
         return self.targets.undo(outputs).reshape(len(self.y))

@@ -64,7 +64,8 @@ class PairsReview:
 
     def _translated(self, model: Layer, sources: Sequence[str]) -> list[str]:
         longest = 2 * int(self.data.train.targets.lengths.max())
-        return translate(model, self.data.source, self.data.target, sources, longest=longest)
+        translator: Any = model
+        return translate(translator, self.data.source, self.data.target, sources, longest=longest)
 
     def sections(self, model: Layer) -> list[Section]:
         references = self.data.test.references()

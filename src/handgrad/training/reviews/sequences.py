@@ -35,7 +35,7 @@ _SHARE: Final = 0.1
 class _Found(NamedTuple):
     """Numbers of examples, their classes' probabilities, and norms by steps before the end."""
 
-    index: Array
+    index: Array  # type: ignore[assignment]  # not the method of tuples
     probabilities: Array
     norms: Array
 
@@ -175,7 +175,7 @@ class SequencesReview:
 
 def _panels(model: Layer, inputs: tuple[Array, ...]) -> list[Panel]:
     """The activity of the first layer for one example, (1, T, D) and perhaps its length."""
-    _, cache = model.forward(*inputs)
+    cache: Any = model.forward(*inputs)[1]
     if isinstance(model, ClsEncoder):
         attention = cache.s[0, :, :-1]
         return [Panel("attention", attention / (attention.max() or 1.0), _LEAST_SIZE / 3)]
