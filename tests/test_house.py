@@ -18,6 +18,7 @@ HELPERS: Final = {
     "errors",
     "escaping",
     "forward_backward",
+    "importing",
     "initializers",
     "keywords",
     "lazy",

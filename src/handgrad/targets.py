@@ -5,12 +5,10 @@ Named are an op, the model of a recipe or run, an object of the user's module or
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
+import random
 import sys
-import sysconfig
-import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -18,8 +16,10 @@ from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-import handgrad
+import numpy as np
+
 from handgrad.errors import ArgumentError
+from handgrad.importing import NoModuleError, module_of
 from handgrad.ops import OPS
 from handgrad.suggestions import did_you_mean
 
@@ -60,11 +60,11 @@ _PAIRS: Final = (
     ("loss", "grad"),
 )
 
-#: Folders of code that is not the user's.
-_LIBRARIES: Final = tuple(
-    {*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))}
-    | {str(Path(handgrad.__file__).parent)}
-)
+
+class Bare(str):
+    """The text of a setting that is no literal: a name, or a string without its quotes."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,8 @@ class Target:
     name: str
     value: Any
     recipe: Recipe | None = None
+    #: The arguments that its constructor was given.
+    made_of: tuple[str, ...] = ()
 
 
 def op_of(target: Any) -> ModuleType | None:
@@ -148,19 +150,33 @@ def _made(kind: type) -> Any:
         return None
 
 
-def resolve(text: str) -> Target:
+def resolve(
+    text: str,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    arrays: Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> Target:
     """The object that a TARGET names.
 
     An op; a recipe by name or .toml file, or the folder of a run: its model; `module:object` or
     `file.py:object`, where two objects, `forward,backward`, are a pair; a module or file alone, if
-    it has forward and backward. Modules are looked for from the current directory first.
+    it has forward and backward. Modules are looked for from the current directory first, a file in
+    a package is imported as its module. A class is made into an object: `settings` are arguments of
+    its constructor, and so are those of `arrays` whose names it has and forward has not; what it
+    draws comes from `seed`.
 
     Raises ArgumentError where there is none of these, or where importing it fails, with the line of
     the user's code that failed; RecipeError and RunError as `handgrad train` does.
     """
     from handgrad import recipes
 
-    home, colon, names = text.partition(":")
+    home, colon, _ = text.partition(":")
+    if settings and not colon:
+        raise ArgumentError(
+            f"{text} has no constructor for {', '.join(settings)}; allowed: settings of a class, "
+            "file.py:CLASS"
+        )
     if not colon:
         if text in OPS:
             return _op(text)
@@ -171,10 +187,12 @@ def resolve(text: str) -> Target:
         if (Path(text) / "config.toml").is_file():
             return _run_model(Path(text))
     if colon:
-        return Target(text, _objects(_module(home), home, names))
+        with _seeded(seed):
+            return _objects(module_of(home), text, Maker(settings or {}, arrays or {}))
     try:
-        module = _module(home)
-    except _NoModuleError:
+        with _seeded(seed):
+            module = module_of(home)
+    except NoModuleError:
         raise _unknown(text) from None
     if not all(callable(getattr(module, name, None)) for name in ("forward", "backward")):
         raise ArgumentError(
@@ -215,27 +233,7 @@ def _run_model(folder: Path) -> Target:
     return Target(str(folder), load_model(folder, recipe), recipe)
 
 
-# -- a user's module -------------------------------------------------------------------------------
-
-
-def _module(home: str) -> ModuleType:
-    if home.endswith(".py"):
-        return _file(Path(home))
-    missing = _NoModuleError(
-        f"{home!r} is no module, here or installed; allowed: module:object or file.py:object"
-    )
-    if not all(part.isidentifier() for part in home.split(".")):
-        raise missing
-    _look_in(Path.cwd())
-    try:
-        with _importing(home):
-            return import_module(home)
-    except ModuleNotFoundError:
-        raise missing from None
-
-
-class _NoModuleError(ArgumentError):
-    """There is no module of this name."""
+# -- the objects of a user's module ----------------------------------------------------------------
 
 
 def _unknown(text: str) -> ArgumentError:
@@ -248,67 +246,23 @@ def _unknown(text: str) -> ArgumentError:
     )
 
 
-def _file(path: Path) -> ModuleType:
-    """The module in a file, run anew, with its folder searched first as `python file.py` does."""
-    if not path.is_file():
-        raise ArgumentError(f"{path} does not exist; allowed: a Python file")
-    _look_in(path.absolute().parent)
-    name = path.stem if path.stem not in sys.modules else f"{path.stem} ({path})"
-    spec = importlib.util.spec_from_file_location(name, path.absolute())
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where inspect looks for the source of a class
-    with _importing(str(path)):
-        spec.loader.exec_module(module)
-    return module
-
-
-def _look_in(folder: Path) -> None:
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-
-
-@contextmanager
-def _importing(home: str) -> Iterator[None]:
-    """Whatever the module raises, as one sentence; except that there is no such module."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a user's own class of errors may be none of Exception
-        missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
-        if missing is not None and f"{home}.".startswith(f"{missing}."):
-            raise
-        raise ArgumentError(f"{home} cannot be imported: {_told(error)}") from None
-
-
-def _told(error: BaseException) -> str:
-    """The error, and the line of the user's code that raised it."""
-    lines = str(error).splitlines() or ["no message"]
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{_shown(error.filename)}, line {error.lineno}: {type(error).__name__}: {error.msg}"
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not f.filename.startswith((*_LIBRARIES, "<"))]
-    where = f"{_shown(own[-1].filename)}, line {own[-1].lineno}: " if own else ""
-    return f"{where}{type(error).__name__}: {lines[0]}"
-
-
-def _shown(file: str) -> str:
-    """A path as short as it can be from here."""
-    path = Path(file)
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-
-
-def _objects(module: ModuleType, home: str, names: str) -> Any:
-    found = tuple(_object(module, home, name.strip()) for name in names.split(","))
+def _objects(module: ModuleType, text: str, maker: Maker) -> Target:
+    """One object of a module, or the pair of two."""
+    home, _, names = text.partition(":")
+    found = tuple(_object(module, home, name.strip(), maker) for name in names.split(","))
     if len(found) > 2:
-        raise ArgumentError(f"{home}:{names} has {len(found)} names; allowed: one, or two, a pair")
-    return found if len(found) == 2 else found[0]
+        raise ArgumentError(f"{text} has {len(found)} names; allowed: one, or two, a pair")
+    if unused := maker.settings.keys() - {*maker.used}:
+        raise ArgumentError(
+            f"{text} has no constructor for {', '.join(sorted(unused))}; allowed: settings of a "
+            "class"
+        )
+    value = found if len(found) == 2 else found[0]
+    return Target(text, value, made_of=tuple(maker.used))
 
 
-def _object(module: ModuleType, home: str, path: str) -> Any:
-    """`name`, or `name.attribute`, of a module."""
+def _object(module: ModuleType, home: str, path: str, maker: Maker) -> Any:
+    """`name`, or `name.attribute`, of a module; of a class an object."""
     value: Any = module
     for part in path.split("."):
         if not hasattr(value, part):
@@ -316,9 +270,102 @@ def _object(module: ModuleType, home: str, path: str) -> Any:
             hint = did_you_mean(part, known)
             raise ArgumentError(f"{home} has no {path!r}; allowed: {_listed(known)}{hint}")
         value = getattr(value, part)
-    if isinstance(value, type) and _needs_object(value):
-        raise ArgumentError(f"{home}:{path} is a class; allowed: an object of it, {path}(...)")
-    return value
+    is_class = isinstance(value, type) and _needs_object(value)
+    return maker.made(value, module, f"{home}:{path}") if is_class else value
+
+
+class Maker:
+    """Makes objects of a user's classes from settings and arrays, and keeps which were used."""
+
+    def __init__(self, settings: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+        self.settings = settings
+        self.arrays = arrays
+        self.used: list[str] = []
+
+    def made(self, kind: type, module: ModuleType, name: str) -> Any:
+        """An object of a class. Raises ArgumentError where its constructor wants other arguments.
+
+        A setting that is a name of the module, or a class of it called without arguments, stands
+        for that object, unless the default is a string.
+        """
+        try:
+            parameters = dict(inspect.signature(kind).parameters)
+        except (TypeError, ValueError):
+            parameters = {}
+        takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+        named = {
+            key: each
+            for key, each in parameters.items()
+            if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+        }
+        for key in self.settings:
+            if key not in named and not takes_any:
+                hint = did_you_mean(key, named)
+                allowed = ", ".join(named) or "none"
+                raise ArgumentError(f"{name} takes no argument {key!r}; allowed: {allowed}{hint}")
+        of_forward = _arguments_of(kind)
+        given = {key: x for key, x in self.arrays.items() if key in named and key not in of_forward}
+        lacking = [
+            key
+            for key, each in named.items()
+            if each.default is each.empty and key not in {*given, *self.settings}
+        ]
+        if lacking:
+            raise ArgumentError(
+                f"{name} is a class that needs {', '.join(lacking)}; allowed: "
+                f"{' '.join(f'--set {key}=...' for key in lacking)}, or --shape for arrays"
+            )
+        try:
+            for key, each in self.settings.items():
+                given[key] = _meant(each, named.get(key), module)
+            value = kind(**given)
+        except Exception as error:
+            first = (str(error).splitlines() or ["no message"])[0]
+            raise ArgumentError(
+                f"{name} cannot be made: {type(error).__name__}: {first}; allowed: other settings"
+            ) from None
+        self.used += given
+        return value
+
+
+def _meant(value: Any, parameter: inspect.Parameter | None, module: ModuleType) -> Any:
+    """A setting, or the object of the module that a bare text names."""
+    wants_text = parameter is not None and (
+        isinstance(parameter.default, str) or parameter.annotation in (str, "str")
+    )
+    if not isinstance(value, Bare) or wants_text:
+        return value
+    name, is_call, _ = value.partition("()")
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return value if found is None else found() if is_call else found
+
+
+def _arguments_of(kind: type) -> tuple[str, ...]:
+    """The names of forward's arguments, of an object of this class."""
+    found = (inspect.getattr_static(kind, name, None) for name, _ in _PAIRS)
+    forward = next((each for each in found if inspect.isfunction(each)), None)
+    return () if forward is None else tuple(inspect.signature(forward).parameters)
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Let what a module draws as it is imported, or a constructor, be the same every time."""
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002  layers draw from it
+    torch: Any = sys.modules.get("torch")
+    of_torch = None if torch is None else torch.get_rng_state()
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002
+    if torch is not None:
+        torch.manual_seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002
+        if torch is not None:
+            torch.set_rng_state(of_torch)
 
 
 def _needs_object(kind: type) -> bool:

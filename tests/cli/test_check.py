@@ -380,7 +380,7 @@ def test_as_a_program(here):
         (["scaled_file:"], "scaled_file has no ''; allowed: forward, backward, pair"),
         (["scaled_file:bakward"], "did you mean backward?"),
         (["scaled_file:forward,backward,two"], "has 3 names; allowed: one, or two, a pair"),
-        (["scaled_file:Scaled"], "is a class; allowed: an object of it, Scaled(...)"),
+        (["scaled_file:Scaled"], "allowed: --shape x=..."),
         (["scaled_file:raising"], "is one function; allowed: two, MODULE:FORWARD,BACKWARD"),
         (["scaled_file:number", "--shape", "x=3"], "target is 3; allowed"),
         (["scaled_file.py"], "no inputs are given for scaled_file.py; allowed: --shape x=..."),

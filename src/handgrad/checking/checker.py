@@ -20,6 +20,7 @@ from handgrad.checking.localisation import parts
 from handgrad.checking.precision import bounds, perturbed, precision_faults
 from handgrad.checking.report import CheckReport, Fault, GradientRow, TrialRow
 from handgrad.checking.sample_inputs import Setup
+from handgrad.checking.situations import of_source
 from handgrad.checking.stability import (
     Findings,
     other_cotangents,
@@ -93,7 +94,10 @@ class Checker:
             if isinstance(self.subject.target, Layer) and self.faults:
                 self.faults = self.localised(usual) or self.faults
             if self.subject.op is None:
-                others = list(sample_inputs.of_arrays(functions, arrays, usual, self.rng))
+                others = [
+                    *of_source(self.subject.target, functions, arrays, usual, self.rng),
+                    *sample_inputs.of_arrays(functions, arrays, usual, self.rng),
+                ]
             for setup in others:
                 self.another(setup)
         return CheckReport(
@@ -364,9 +368,14 @@ class Checker:
         except TrialFault as found:
             self.refused(setup, found)
             return
+        if setup.resizes and not _fits(done):
+            self.trials.append(TrialRow(setup.title, "does not apply", ""))
+            return
         faults = [fault for fault in malformed(functions, done) if fault.gradient in judged]
         if not faults:
+            remarks = list(self.remarks)
             wrong = tuple(self.wrong_here(functions, done, setup, judged))
+            self.remarks = remarks  # that there is a kink is said of the user's own inputs alone
             faults = self.causes(functions, done, wrong, setup) if wrong else []
         for fault in faults:
             message = f"{fault.message}, {_where(setup, arrays)}"
@@ -384,7 +393,7 @@ class Checker:
             return False
         arrays = [each for each in setup.arrays.values() if isinstance(each, np.ndarray)]
         finite = all(np.isfinite(each).all() for each in arrays)
-        return setup.situation in ("empty", "extreme values") or not finite
+        return setup.situation in ("empty", "extreme values", "ties") or not finite
 
     def is_meant(
         self, functions: ForwardBackward, arrays: Mapping[str, np.ndarray], setup: Setup
@@ -405,6 +414,9 @@ class Checker:
     def refused(self, setup: Setup, found: TrialFault) -> None:
         """An exception: a fault where the op itself takes these inputs, else no matter."""
         fault = found.fault
+        if setup.resizes:
+            self.trials.append(TrialRow(setup.title, "does not apply", ""))
+            return
         forward_raised = fault.kind == "raises" and fault.message.startswith("forward")
         if forward_raised and (self.subject.op is None or not self.subject.is_ops_own):
             self.trials.append(TrialRow(setup.title, "does not apply", ""))
@@ -436,6 +448,14 @@ class Checker:
             return []
         rows = self.judged(functions, done, names)
         return [row.gradient for row in rows if row.verdict == "wrong"]
+
+
+def _fits(done: TrialRun) -> bool:
+    """Return whether every gradient has the shape of its input."""
+    return all(
+        found is None or np.shape(found) == np.shape(done.arrays[name])
+        for name, found in done.gradients.items()
+    )
 
 
 def _largest(dy: Any) -> float:

@@ -6,7 +6,8 @@ A wrong gradient that shows only for one row, for a strided cotangent or in floa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import combinations
 from types import ModuleType
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ Arrays = Mapping[str, np.ndarray]
 
 #: Rows that `keeps_rows` tries.
 _ROWS: Final = 8
+#: Inputs beside the first that are asked for their rows one by one.
+_OTHERS: Final = 4
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,10 @@ class Setup:
     comparable: bool = True
     #: Made from the user's own inputs, with other rows of these of them.
     rows: tuple[str, ...] = ()
+    #: Values of arrays that the target brings along, in place of its own.
+    parameters: Arrays = field(default_factory=dict)
+    #: Axes have other sizes than the usual: it applies where every gradient has its input's shape.
+    resizes: bool = False
 
     @property
     def title(self) -> str:
@@ -67,9 +74,9 @@ def of_arrays(
 ) -> Iterator[Setup]:
     """Sample inputs made from the arrays of an unknown target, by changing its batch.
 
-    Rows are taken along the first axis of the first input and of every other input, except
-    parameters, that has as many rows; where forward refuses, or `keeps_rows` says that these are no
-    rows, these inputs do not apply.
+    Rows are taken along the first axis of the first input and of the others, except parameters,
+    that have as many rows; where forward refuses, or `keeps_rows` says that these are no rows,
+    these inputs do not apply.
     """
     options = usual.options
 
@@ -86,9 +93,7 @@ def of_arrays(
     if first is None:
         return
     rows = np.shape(arrays[first])[0]
-    batched = [
-        name for name in names if np.ndim(arrays[name]) > 0 and np.shape(arrays[name])[0] == rows
-    ]
+    batched = _batched(functions, arrays, names, first, rng)
     for situation, count in (("one row", 1), ("empty", 0), ("prime sizes", 7)):
         if rows == 0 or (rows == count and situation != "prime sizes"):
             continue
@@ -101,6 +106,32 @@ def of_arrays(
         changed |= {name: factor * arrays[name] for name in floats}
         label = f"inputs times {factor:g}"
         yield Setup("extreme values", label, filled(changed), options, False, False)
+
+
+def _batched(
+    functions: ForwardBackward,
+    arrays: Arrays,
+    names: Sequence[str],
+    first: str,
+    rng: np.random.Generator,
+) -> list[str]:
+    """The inputs that have a row for each row of the first, of those with as many rows.
+
+    A square weight beside a batch of as many rows is none of them, which forward shows.
+    """
+    rows = np.shape(arrays[first])[0]
+    others = [
+        name
+        for name in names
+        if name != first and np.ndim(arrays[name]) > 0 and np.shape(arrays[name])[0] == rows
+    ]
+    if rows > 1 and len(others) <= _OTHERS:
+        for count in range(len(others), -1, -1):
+            for chosen in combinations(others, count):
+                tried = [name for name in names if name in (first, *chosen)]
+                if keeps_rows(functions, arrays, tried, rng):
+                    return tried
+    return [name for name in names if name in (first, *others)]
 
 
 def keeps_rows(

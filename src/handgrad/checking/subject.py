@@ -89,7 +89,8 @@ class CheckedTarget:
         arrays = dict(zip(own, given, strict=True))
         brought = {
             name: np.array(array, dtype=np.float64 if array.dtype.kind == "f" else None)
-            for name, array in functions.parameters.items()
+            for name, array in {**functions.parameters, **setup.parameters}.items()
+            if name in functions.parameters
         }
         arrays = {**arrays, **brought}
         return in_float64(computes_as(guarded(functions, arrays), arrays)), arrays

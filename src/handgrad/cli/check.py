@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 import handgrad as hg
-from handgrad.cli.options import Quiet, ops, targets
+from handgrad.cli.options import Constructor, Quiet, Settings, ops, settings_of, targets
 from handgrad.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ handgrad check layer_norm
 handgrad check all
 handgrad check my.py:forward,backward --shape x=4,3
 handgrad check my.py:backward --like softmax
+handgrad check net/layers.py:Dense --set n_in=3 --set n_out=4 --shape x=5,3
 handgrad check digits --json
 """
 
@@ -72,12 +73,8 @@ def command(
         Path | None,
         typer.Option("--inputs", metavar="FILE.npz", help="The inputs, by name or in order."),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option", metavar="NAME=VALUE", help="A setting for forward; may be repeated."
-        ),
-    ] = None,
+    settings: Settings = None,
+    constructor: Constructor = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print everything found as JSON.")
     ] = False,
@@ -88,18 +85,20 @@ def command(
     Exit code 0: all are right; 1: one is wrong; 2: it could not be judged. A file or module that is
     named is run.
     """
-    from handgrad.cli.inputs import arrays_for
+    from handgrad.cli.inputs import arrays_for, given_arrays
     from handgrad.targets import resolve
 
-    options = dict(map(_setting, settings or ()))
+    options = settings_of(settings, "check: --option", _RESERVED)
+    made_with = settings_of(constructor, "check: --set")
     if target == "all":
-        _refuse_beside_all(like=like, wrt=wrt, shape=shapes, inputs=inputs, option=settings)
+        _refuse_beside_all(
+            like=like, wrt=wrt, shape=shapes, inputs=inputs, option=settings, set=constructor
+        )
         raise typer.Exit(_check_all(seed, as_json=as_json, quiet=quiet))
     with redirect_stdout(sys.stderr):  # what the user's code prints is no part of the report
-        found = resolve(target)
-        arrays = arrays_for(
-            found, like=like, shapes=shapes or (), file=inputs, options=options, seed=seed
-        )
+        given = given_arrays(shapes or (), inputs, seed)
+        found = resolve(target, made_with, arrays=given.arrays, seed=seed)
+        arrays = arrays_for(found, given, like=like, options=options, seed=seed)
         report = hg.check(
             found.value,
             *arrays,
@@ -122,20 +121,6 @@ def show(report: CheckReport) -> None:
     from handgrad.console import Console
 
     Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False).print(report)
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    """`eps=1e-3` as its name and value; the value is read as TOML, otherwise as a string."""
-    from handgrad.recipes.changes import read_value
-
-    name, equals, value = (part.strip() for part in text.partition("="))
-    if not equals or not name.isidentifier():
-        raise ArgumentError(f"check: --option {text}: found no name and value; allowed: NAME=VALUE")
-    if name in _RESERVED:
-        raise ArgumentError(
-            f"check: --option {name} is a setting of the check; allowed: settings of forward"
-        )
-    return name, read_value(value, f"check: --option {name}")
 
 
 def _refuse_beside_all(**given: Sequence[str] | Path | None) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from handgrad.cli.options import Quiet, targets
+from handgrad.cli.options import Constructor, Quiet, Settings, settings_of, targets
 from handgrad.errors import ArgumentError
 
 EXAMPLES: Final = """
@@ -44,12 +44,8 @@ def command(
             "indices; may be repeated.",
         ),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option", metavar="NAME=VALUE", help="A setting for forward; may be repeated."
-        ),
-    ] = None,
+    settings: Settings = None,
+    constructor: Constructor = None,
     wrt: Annotated[
         str | None,
         typer.Option("--wrt", metavar="A,B", help="The arrays that get gradients, else all."),
@@ -85,7 +81,6 @@ def command(
     """
     import handgrad as hg
     from handgrad.program.libraries import LIBRARIES
-    from handgrad.recipes.changes import read_value
     from handgrad.targets import resolve
 
     if to not in LIBRARIES:
@@ -96,12 +91,8 @@ def command(
     if out is not None and os.path.exists(out) and os.path.exists(source) and source.samefile(out):
         raise ArgumentError(f"derive: --out {out} is the file of the forward; allowed: another")
     named: dict[str, Any] = dict(map(_shape, shapes or ()))
-    for text in settings or ():
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not name.isidentifier():
-            raise ArgumentError(f"derive: --option {text}; allowed: NAME=VALUE")
-        named[name] = read_value(value, f"derive: --option {name}")
-    found = resolve(target).value
+    named |= settings_of(settings, "derive: --option")
+    found = resolve(target, settings_of(constructor, "derive: --set")).value
     derivation = hg.derive(
         found,
         assume=dict(map(_assumption, assume or ())),

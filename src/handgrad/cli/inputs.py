@@ -6,7 +6,8 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +19,7 @@ from handgrad.data.npy import read_npz
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
 from handgrad.recipes import tasks
-from handgrad.targets import Target, op_of
+from handgrad.targets import Target, op_of, pair_of
 
 #: A batch for the model of a recipe or a run.
 _EXAMPLES: Final = 5
@@ -34,42 +35,62 @@ _ANNOTATION: Final = re.compile(r"""\w*Float\w*\[.+,\s*["'](?P<shape>[^"']*)["']
 Draw = Callable[[np.random.Generator], np.ndarray]
 
 
-def arrays_for(
-    target: Target,
-    *,
-    like: str | None,
-    shapes: Sequence[str],
-    file: Path | None,
-    options: Iterable[str],
-    seed: int,
-) -> list[np.ndarray]:
-    """The inputs in the order of forward; none where `hg.check` has its own.
+@dataclass(frozen=True)
+class GivenArrays:
+    """The arrays of the command line, by the names of arguments; or all of forward's in order."""
+
+    arrays: Mapping[str, np.ndarray]
+    source: str
+    in_order: bool = False
+
+    def without(self, names: Collection[str]) -> GivenArrays:
+        """The rest, when a constructor took those of these names."""
+        kept = {name: x for name, x in self.arrays.items() if name not in names}
+        return replace(self, arrays=kept)
+
+
+def given_arrays(shapes: Sequence[str], file: Path | None, seed: int) -> GivenArrays:
+    """The arrays that `--shape` or `--inputs` give.
 
     `shapes` are `NAME=2,3` (standard normal), `NAME=int10:2,3` (whole numbers below 10) and
     `NAME=bool:2,3`; a `file` without names has the inputs in order. Raises ArgumentError for both
-    together, for anything that does not fit forward, and where there is nothing to go by, DataError
-    for a file that cannot be read.
+    together, DataError for a file that cannot be read.
     """
-    if inspect.isfunction(target.value) and like is None:
+    if file is None:
+        rng = np.random.default_rng(seed)
+        return GivenArrays({name: draw(rng) for name, draw in map(_described, shapes)}, "--shape")
+    if shapes:
+        raise ArgumentError("check: --inputs and --shape are given; allowed: one of them")
+    arrays, _ = read_npz(file)
+    unnamed = [f"arr_{i}" for i in range(len(arrays))]
+    if set(arrays) == set(unnamed):
+        return GivenArrays({name: arrays[name] for name in unnamed}, str(file), in_order=True)
+    return GivenArrays(arrays, str(file))
+
+
+def arrays_for(
+    target: Target, given: GivenArrays, *, like: str | None, options: Iterable[str], seed: int
+) -> list[Any]:
+    """The inputs in the order of forward; none where `hg.check` has its own.
+
+    Raises ArgumentError for anything that does not fit forward, and where there is nothing to go
+    by.
+    """
+    is_alone = inspect.isfunction(target.value) and pair_of(target.value) is None
+    if is_alone and like is None and not given.arrays:
         raise ArgumentError(
             f"check: {target.name} is one function; allowed: two, MODULE:FORWARD,BACKWARD, or "
             "--like with the op whose backward it is meant to be"
         )
+    if given.in_order:
+        return list(given.arrays.values())
     parameters = _parameters(target.value, like)
-    rng = np.random.default_rng(seed)
-    if file is not None:
-        if shapes:
-            raise ArgumentError("check: --inputs and --shape are given; allowed: one of them")
-        arrays, _ = read_npz(file)
-        unnamed = [f"arr_{i}" for i in range(len(arrays))]
-        if set(arrays) == set(unnamed):
-            return [arrays[name] for name in unnamed]
-        return _ordered(arrays, parameters, options, str(file))
-    if shapes:
-        drawn = {name: draw(rng) for name, draw in map(_described, shapes)}
-        return _ordered(drawn, parameters, options, "--shape")
+    left = given.without(target.made_of)
+    if left.arrays:
+        return _ordered(_nested(left.arrays), parameters, options, left.source)
     if like is not None or op_of(target.value) is not None:
         return []
+    rng = np.random.default_rng(seed)
     if target.recipe is not None:
         return list(tasks.example(target.recipe, _EXAMPLES, rng))
     return _annotated(target, parameters, options, rng)
@@ -99,6 +120,8 @@ def _forward(value: Any, like: str | None) -> Any:
         return partial(function.forward, None) if takes_context else function.forward
     if callable(getattr(value, "forward", None)):
         return value.forward
+    if (pair := pair_of(value)) is not None:
+        return pair[0]
     if like in OPS:  # of a backward alone
         return import_module(f"handgrad.ops.{like}").forward
     return value
@@ -108,12 +131,24 @@ def _is_class(value: Any, base: Any) -> bool:
     return isinstance(value, type) and issubclass(value, base)
 
 
+def _nested(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """The arrays, those of names such as `params.w` in a dictionary of their own."""
+    found: dict[str, Any] = {}
+    for name, array in arrays.items():
+        first, dot, rest = name.partition(".")
+        if dot and isinstance(inner := found.setdefault(first, {}), dict):
+            inner[rest] = array
+        else:
+            found[name] = array
+    return found
+
+
 def _ordered(
-    arrays: Mapping[str, np.ndarray],
+    arrays: Mapping[str, Any],
     parameters: Mapping[str, inspect.Parameter],
     options: Iterable[str],
     source: str,
-) -> list[np.ndarray]:
+) -> list[Any]:
     """The arrays in the order of forward's arguments, which go in by position."""
     if not parameters:
         return list(arrays.values())

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from handgrad.cli.options import Quiet, targets
+from handgrad.cli.options import Constructor, Quiet, settings_of, targets
 from handgrad.errors import ArgumentError
 from handgrad.streams import standard_output
 
@@ -16,6 +16,7 @@ EXAMPLES: Final = """
 handgrad notes layer_norm
 handgrad notes attention --numbers -o attention.pdf
 handgrad notes my.py:forward,backward --shape x=4,3
+handgrad notes my.py:Dense --set n_in=3 --set n_out=4 --shape x=5,3
 handgrad notes relu --format md -o -
 """
 
@@ -68,13 +69,14 @@ def command(
         Path | None,
         typer.Option("--inputs", metavar="FILE.npz", help="Its inputs, by name or in order."),
     ] = None,
+    constructor: Constructor = None,
     quiet: Quiet = False,
 ) -> None:
     """Write the notes of an op, a model, or your own functions.
 
     Exit code 0; 1 where a gradient was measured and is wrong, which the notes say at their top.
     """
-    from handgrad.cli.inputs import arrays_for
+    from handgrad.cli.inputs import arrays_for, given_arrays
     from handgrad.equations.notes import FORMATS, format_of, notes
     from handgrad.targets import resolve
 
@@ -84,11 +86,14 @@ def command(
         format = format_of(Path(str(out)))
     chosen = format or "html"
     arrays: list[Any] = []
-    if shapes or inputs is not None:
-        arrays = arrays_for(
-            resolve(target), like=None, shapes=shapes or (), file=inputs, options=(), seed=0
-        )
-    written = notes(target, *arrays, numbers=numbers, lang=lang, eta=eta)
+    found: Any = target
+    if shapes or inputs is not None or constructor:
+        given = given_arrays(shapes or (), inputs, 0)
+        made_with = settings_of(constructor, "notes: --set")
+        found = resolve(target, made_with, arrays=given.arrays)
+        if given.without(found.made_of).arrays:
+            arrays = arrays_for(found, given, like=None, options=(), seed=0)
+    written = notes(found, *arrays, numbers=numbers, lang=lang, eta=eta)
     if out == "-":
         standard_output().write(written.rendered(chosen))
     else:

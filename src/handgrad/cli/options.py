@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 import handgrad as hg
+from handgrad.errors import ArgumentError
 
 Quiet: TypeAlias = Annotated[
     bool, typer.Option("-q", "--quiet", help="Print nothing but warnings and errors.")
@@ -30,6 +33,54 @@ Kinds: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+Settings: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="A setting for forward; may be repeated."),
+]
+Constructor: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="An argument for the constructor of a class; may be repeated.",
+        show_default=False,
+    ),
+]
+
+
+def settings_of(
+    texts: Iterable[str] | None, source: str, reserved: Iterable[str] = ()
+) -> dict[str, Any]:
+    """`eps=1e-3`, `axis=None`, `sizes=(3, 4)` or `act=relu` as names and values.
+
+    A value is read as TOML, else as a literal of Python; anything else is a text, without quotes.
+    Raises ArgumentError, beginning with `source`, for what has no name or value.
+    """
+    found = {}
+    for text in texts or ():
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name.isidentifier():
+            raise ArgumentError(f"{source} {text}: found no name and value; allowed: NAME=VALUE")
+        if name in reserved:
+            raise ArgumentError(
+                f"{source} {name} is a setting of the check; allowed: settings of forward"
+            )
+        found[name] = _value(value, f"{source} {name}")
+    return found
+
+
+def _value(text: str, source: str) -> Any:
+    from handgrad.recipes.changes import read_value
+    from handgrad.targets import Bare
+
+    value = read_value(text, source)
+    is_quoted = text[:1] in ("'", '"')
+    if not isinstance(value, str) or is_quoted:
+        return value
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return Bare(text)
 
 
 def ops(incomplete: str) -> list[str]:

@@ -148,8 +148,9 @@ def notes(
     if not (isinstance(eta, int | float) and math.isfinite(eta)):
         raise ArgumentError(f"notes: eta is {eta!r}; allowed: a number")
     found = target
-    if isinstance(target, str) and target not in WORKED:
-        named = _resolved(target)
+    if isinstance(target, Target) or (isinstance(target, str) and target not in WORKED):
+        named = target if isinstance(target, Target) else _resolved(target)
+        target = named.name
         if named.recipe is not None:
             written = recipe_document(
                 named.recipe, named.value, title=target, lang=lang, numbers=numbers

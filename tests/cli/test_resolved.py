@@ -1,0 +1,265 @@
+"""Targets as people have them: classes with their arguments, files within packages and projects."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from typer.testing import Result
+
+Run = Callable[..., Result]
+Refused = Callable[..., str]
+
+DENSE = """
+import numpy as np
+
+class Tanh:
+    def of(self, x):
+        return np.tanh(x)
+
+def relu(x):
+    return np.maximum(x, 0)
+
+class Dense:
+    def __init__(self, n_in, n_out, scale=1.0, act=np.tanh, mode="plain", bias=None):
+        assert mode in ("plain", "relu") and bias is None
+        self.w = scale * np.random.randn(n_in, n_out)
+        self.act = act.of if isinstance(act, Tanh) else act
+
+    def forward(self, x):
+        self.x = x
+        self.y = self.act(x @ self.w)
+        return self.y
+
+    def backward(self, dout):
+        da = dout * (1 - self.y ** 2) if self.act is not relu else dout * (self.y > 0)
+        self.dw = self.x.T @ da
+        return da @ self.w.T
+"""
+AFFINE = """
+class Affine:
+    def __init__(self, W, b):
+        self.W, self.b, self.dW, self.db = W, b, None, None
+
+    def forward(self, x):
+        self.x = x
+        return x @ self.W + self.b
+
+    def backward(self, dout):
+        self.dW, self.db = self.x.T @ dout, dout.sum(axis=0)
+        return dout @ self.W.T
+"""
+SIZES = ("--set", "n_in=3", "--set", "n_out=4", "--shape", "x=5,3")
+
+
+@pytest.fixture
+def tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[dict[str, str]], Path]]:
+    """Writes files; what is imported from them is forgotten afterwards."""
+    before, finders = set(sys.modules), list(sys.meta_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def write(files: dict[str, str]) -> Path:
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(dedent(text), encoding="utf-8")
+        return tmp_path
+
+    yield write
+    sys.meta_path[:] = finders
+    for name in set(sys.modules) - before:
+        known = vars(sys.modules[name])
+        if str(tmp_path) in str(known.get("__file__") or known.get("__path__")):
+            del sys.modules[name]
+
+
+def test_a_class_with_its_arguments(handgrad: Run, tree: Callable[..., Path]) -> None:
+    tree({"layers.py": DENSE})
+    result = handgrad("check", "layers.py:Dense", *SIZES)
+    assert result.exit_code == 0, result.output
+    assert "dw" in result.stdout
+    assert handgrad("check", "layers.py:Dense", *SIZES).stdout == result.stdout
+    again = handgrad("check", "layers.py:Dense", *SIZES, "--seed", 5, "--json")
+    assert again.exit_code == 0, again.output
+
+
+@pytest.mark.parametrize("setting", ["act=relu", "act=Tanh()", "act=np.tanh", "mode=relu"])
+def test_settings_are_literals_names_and_texts(
+    handgrad: Run, tree: Callable[..., Path], setting: str
+) -> None:
+    tree({"layers.py": DENSE})
+    values = ("--set", "bias=None", "--set", "scale=1/2" if "mode" in setting else "scale=.5")
+    if "mode" in setting:
+        assert handgrad("check", "layers.py:Dense", *SIZES, *values).exit_code == 2
+        values = ("--set", "scale=0.5")
+    result = handgrad("check", "layers.py:Dense", *SIZES, *values, "--set", setting)
+    assert result.exit_code == 0, result.output
+
+
+def test_arrays_go_to_the_constructor_that_has_their_names(
+    handgrad: Run, tree: Callable[..., Path]
+) -> None:
+    tree({"affine.py": AFFINE, "wrong.py": AFFINE.replace("axis=0", "axis=0) / len(dout")})
+    shapes = ("--shape", "W=3,4", "--shape", "b=4", "--shape", "x=5,3")
+    result = handgrad("check", "affine.py:Affine", *shapes)
+    assert result.exit_code == 0, result.output
+    assert all(f"d{name}" in result.stdout for name in ("x", "W", "b"))
+    result = handgrad("check", "wrong.py:Affine", *shapes)
+    assert result.exit_code == 1
+    assert "db: " in result.stdout
+
+
+def test_notes_and_derive_make_the_object_too(handgrad: Run, tree: Callable[..., Path]) -> None:
+    tree(
+        {
+            "scale.py": """
+            class Scale:
+                '''Scale by a number.'''
+                def __init__(self, by):
+                    self.by = by
+                def forward(self, x):
+                    return x * self.by, self.by
+                def backward(self, dy, by):
+                    return dy * by
+            """
+        }
+    )
+    result = handgrad(
+        "notes", "scale.py:Scale", "--set", "by=3.0", "--shape", "x=4", "--format", "md", "-o", "-"
+    )
+    assert result.exit_code == 0, result.output
+    assert "Scale" in result.stdout
+    result = handgrad("derive", "scale.py:Scale", "--set", "by=3.0", "--shape", "x=N")
+    assert result.exit_code == 0, result.output
+    assert "def backward" in result.stdout
+
+
+def test_arrays_in_a_dictionary(handgrad: Run, tree: Callable[..., Path]) -> None:
+    tree(
+        {
+            "loss.py": """
+            def loss_and_grads(params, x):
+                y = x @ params["w"] + params["b"]
+                return (y * y).sum(), {"w": 2 * x.T @ y, "b": 2 * y.sum(0)}
+            """
+        }
+    )
+    shapes = ("--shape", "params.w=3,2", "--shape", "params.b=2", "--shape", "x=5,3")
+    result = handgrad("check", "loss.py:loss_and_grads", *shapes)
+    assert result.exit_code == 0, result.output
+    assert "db" in result.stdout
+
+
+RELATIVE = {
+    "net/__init__.py": "",
+    "net/common/__init__.py": "",
+    "net/common/functions.py": "import numpy as np\nfrom net.settings import GAIN\n\n"
+    "def act(x):\n    return GAIN * np.tanh(x)\n",
+    "net/settings.py": "GAIN = 2.0\n",
+    "net/layers/__init__.py": "from .act import Act\n",
+    "net/layers/act.py": "from ..common.functions import act\nfrom net.settings import GAIN\n\n"
+    "class Act:\n    def forward(self, x):\n        self.y = act(x)\n        return self.y\n\n"
+    "    def backward(self, dy):\n        return dy * (GAIN - self.y ** 2 / GAIN)\n",
+}
+#: The same without the files that say that folders are packages.
+FOLDERS = {name: text for name, text in RELATIVE.items() if not name.endswith("__init__.py")}
+#: Chapters beside a folder of what they share, as scripts import it.
+CHAPTERS = {
+    "repo/.git/config": "",
+    "repo/common/functions.py": "import numpy as np\nimport helper\n\ndef act(x):\n"
+    "    return helper.GAIN * np.tanh(x)\n",
+    "repo/common/helper.py": "",
+    "repo/helper.py": "GAIN = 2.0\n",
+    "repo/ch05/deep/act.py": RELATIVE["net/layers/act.py"]
+    .replace("from ..common", "from common")
+    .replace("from net.settings", "from helper"),
+}
+PROJECTS = {
+    "net/layers/act.py": RELATIVE,
+    "net/layers/./act.py": FOLDERS,
+    "repo/ch05/deep/act.py": CHAPTERS,
+    "code/layers/act.py": {
+        name.replace("net/", "code/"): text.replace("from net.settings", "from ..settings")
+        for name, text in RELATIVE.items()
+    },
+}
+
+
+@pytest.mark.parametrize("file", PROJECTS)
+@pytest.mark.parametrize("inside", [False, True], ids=["from outside", "from its folder"])
+def test_a_file_imports_its_neighbours(tree: Callable[..., Path], file: str, inside: bool) -> None:
+    root = tree(PROJECTS[file])
+    path = (root / file).resolve()
+    where = path.parent if inside else root
+    target = path.name if inside else str(path.relative_to(root))
+    command = [sys.executable, "-P", "-m", "handgrad", "check", f"{target}:Act", "--shape", "x=5,3"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=where, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "every gradient is right" in result.stdout
+
+
+def test_a_file_of_a_package_is_run_anew(handgrad: Run, tree: Callable[..., Path]) -> None:
+    root = tree(RELATIVE)
+    act = root / "net/layers/act.py"
+    assert handgrad("check", "net/layers/act.py:Act", "--shape", "x=5,3").exit_code == 0
+    act.write_text(act.read_text().replace("GAIN - self", "GAIN + self"))
+    assert handgrad("check", "net/layers/act.py:Act", "--shape", "x=5,3").exit_code == 1
+
+
+def test_a_script_that_reads_its_arguments_as_it_is_imported(
+    handgrad: Run, tree: Callable[..., Path]
+) -> None:
+    tree(
+        {
+            "script.py": """
+            import argparse
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--gain", type=float, default=2.0)
+            gain = parser.parse_args().gain
+
+            def fwd(x):
+                return gain * x * x, x
+
+            def bwd(dy, x):
+                return 2 * gain * dy * x
+            """
+        }
+    )
+    result = handgrad("check", "script.py:fwd,bwd", "--shape", "x=3")
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["layers.py:Dense", "--shape", "x=5,3"], "is a class that needs n_in, n_out; allowed:"),
+        (["layers.py:Dense", *SIZES, "--set", "n_oud=4"], "takes no argument 'n_oud'; allowed: n_"),
+        (["layers.py:Dense", *SIZES, "--set", "mode=no"], "cannot be made: AssertionError"),
+        (["layers.py:Dense", *SIZES, "--set", "act=Dense()"], "cannot be made: TypeError"),
+        (["layers.py:Dense", *SIZES, "--set", "n_out"], "found no name and value; allowed: NAME="),
+        (["layers.py:relu", *SIZES], "has no constructor for n_in, n_out"),
+        (["tanh", "--set", "n_in=3"], "tanh has no constructor for n_in"),
+        (["all", "--set", "n_in=3"], "--set is given with all"),
+        (["up/one.py:f"], "one.py, line 1: ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        (["up/two.py:f"], "two.py cannot be imported: "),
+    ],
+)
+def test_misuse_is_one_sentence(
+    refused: Refused, tree: Callable[..., Path], arguments: list[str], message: str
+) -> None:
+    tree(
+        {
+            "layers.py": DENSE,
+            "up/one.py": "import nowhere_at_all\n",
+            "up/two.py": "from ....... import nothing\n" + "from ." + "." * 40 + " import a\n",
+        }
+    )
+    assert message in refused("check", *arguments)
