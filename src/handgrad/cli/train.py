@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from handgrad.cli.described import described
+from handgrad.cli.judged import figures_line, print_baseline, print_doubts
 from handgrad.cli.options import Drop, Kinds, Quiet, known_recipes
 from handgrad.cli.tables import print_plan
 from handgrad.errors import RecipeError
-from handgrad.escaping import one_line, quoted
+from handgrad.escaping import one_line
 
 if TYPE_CHECKING:
     from handgrad.recipes import Recipe
@@ -197,47 +198,20 @@ def _train(
     )
     if not quiet:
         typer.echo(_result(summary))
-        _compare(built.task.data, summary)
+        print_baseline(summary, summary["judged_on"])
+        for remark in summary["remarks"]:
+            typer.echo(one_line(remark))
         typer.echo(f"report: {Run(folder).report}")
-
-
-def _compare(data: Any, summary: dict[str, Any]) -> None:
-    """Print what answering the same each time reaches, where the data have classes."""
-    import numpy as np
-
-    from handgrad.data.dataset import Dataset
-
-    reached = summary["test_accuracy"]
-    if not (isinstance(data, Dataset) and data.classes and data.y_test.ndim == 1) or not reached:
-        return
-    counts = np.bincount(data.y_train, minlength=len(data.classes))
-    usual = int(counts.argmax())
-    share = float((data.y_test == usual).mean())
-    name = one_line(quoted(data.classes[usual]))
-    typer.echo(f"baseline: {100 * share:.2f} % of the {summary['judged_on']} part are {name}")
-    if reached <= share:
-        typer.echo(
-            f"Warning: the model is no better than answering {name} each time; where one class is "
-            "frequent, the confusion matrix of the report says more than the accuracy",
-            err=True,
-        )
+    print_doubts(summary.get("doubts", ()))
 
 
 def _result(summary: dict[str, Any]) -> str:
     """The results in one line."""
-    from handgrad.training.review import FIGURES, figure
-
-    part = summary["judged_on"]
-    figures = (
-        []
-        if summary["test_accuracy"] is None
-        else [f"{part} accuracy {100 * summary['test_accuracy']:.2f} %"]
+    figures = figures_line(
+        summary["judged_on"], summary["test_accuracy"], summary["test_loss"], summary
     )
-    if summary["test_loss"] is not None:
-        figures.append(f"{part} loss {summary['test_loss']:.4f}")
-    figures += [figure(name, summary[name]) for name in FIGURES if summary.get(name) is not None]
     return (
-        f"{', '.join(figures)}, after {summary['epochs']} epoch{'s' * (summary['epochs'] != 1)} in "
+        f"{figures}, after {summary['epochs']} epoch{'s' * (summary['epochs'] != 1)} in "
         f"{summary['seconds']:.1f} s with {summary['engine']}"
     )
 

@@ -145,6 +145,7 @@ TRAINING: Final = {
     "backend": Key(String(BACKENDS)),
     "devices": Key(_COUNT),
     "early_stopping": Key(_COUNT),
+    "keep_best": Key(Flag()),
 }
 
 LAYERS: Final[dict[str, Keys]] = {

@@ -21,7 +21,7 @@ from handgrad.inference.preprocessing import Preprocessing, Scale, Standardizati
 from handgrad.printing import plain
 from handgrad.recipes.tasks.task import Task
 from handgrad.training.review import Review
-from handgrad.training.reviews import NumbersReview, SequencesReview
+from handgrad.training.reviews import SequencesReview
 
 if TYPE_CHECKING:
     from handgrad.recipes.recipe import Recipe
@@ -61,7 +61,6 @@ def of(recipe: Recipe, data: Dataset) -> Task:
         found |= {"target_mean": list(targets.mean), "target_std": list(targets.std)}
         about["targets"] = targets
         summary += f"; the loss is of targets divided by their deviation, {plain(targets.std[0])}"
-        review = NumbersReview(data.x_test, data.y_test, targets)
         data = _with_targets(data, targets)
     if recipe.model.type in SEQUENTIAL and data.classes:
         review = SequencesReview(data.x_test, data.y_test, data.classes, recipe.seed)
