@@ -54,6 +54,12 @@ class ClassAnswers:
         )
 
     @property
+    def score(self) -> float:
+        """The mean logarithm of the right class's probability, the negative cross-entropy."""
+        own = self.probabilities[np.arange(len(self.targets)), self.targets]
+        return float(np.log(np.maximum(own, np.finfo(own.dtype).tiny)).mean())
+
+    @property
     def mistakes(self) -> Array:
         """The wrong answers, first those whose right class was thought least likely."""
         own = self.probabilities[np.arange(len(self.targets)), self.targets]
@@ -88,6 +94,11 @@ class NumberAnswers:
         return self.usual is None or bool(
             self.figures["root_mean_squared_error"] < self.baseline["baseline_error"]
         )
+
+    @property
+    def score(self) -> float:
+        """R², or 0 where that is not defined."""
+        return self.figures.get("r2", 0.0)
 
     @property
     def mistakes(self) -> Array:

@@ -13,6 +13,7 @@ from handgrad.data.sources import Source, as_source
 from handgrad.io.checkpoint import finite
 from handgrad.training.choices import engine_of
 from handgrad.training.folder import Run
+from handgrad.training.importance import importances
 from handgrad.training.judged import Judged
 from handgrad.training.metrics import evaluate
 from handgrad.training.remarks import doubts, kept_epoch, remarks
@@ -36,7 +37,7 @@ def write_results(
 
     last = state.history.epochs[-1] if state.history.epochs else {}
     shown = test if isinstance(test, Judged) else None
-    judged, shapes, answers = None, None, None
+    judged, shapes, answers, columns = None, None, None, []
     if test is not None:
         source: Any = test if shown is None else (shown.x, shown.y)
         keeps = shown is not None
@@ -46,6 +47,7 @@ def write_results(
         shapes = _shapes(as_source(source, "test"))
         if shown is not None and judged.outputs is not None:
             answers = shown.answers(state.trained, judged.outputs)
+            columns = importances(state.trained, shown, state.seed) if answers is not None else []
     figures = dict(answers.figures) if answers is not None else {}
     accuracy = figures.pop("accuracy", judged.accuracy if judged else None)
     if review is not None:
@@ -58,6 +60,7 @@ def write_results(
         "test_examples": judged.examples if judged else 0,
         **figures,
         **(answers.baseline if answers is not None else {}),
+        **({"importances": {each.column: each.fall for each in columns}} if columns else {}),
         "train_loss": last.get("loss"),
         "train_accuracy": last.get("accuracy"),
         "epochs": state.epoch,
@@ -79,6 +82,7 @@ def write_results(
         shapes=shapes,
         judged=shown,
         answers=answers,
+        importances=columns,
         own=review.sections(state.model) if review is not None else [],
     )
     with run.reporting(run.report):

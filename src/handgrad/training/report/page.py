@@ -14,12 +14,14 @@ from handgrad.escaping import printable
 from handgrad.layers.base import Layer
 from handgrad.printing import plain
 from handgrad.training.folder import Run
+from handgrad.training.importance import Importance
 from handgrad.training.judged import ClassAnswers, Judged, NumberAnswers
 from handgrad.training.progress import clock
 from handgrad.training.report import network
 from handgrad.training.report.charts import Series, figure, line_chart
 from handgrad.training.report.html import page, percent, section
 from handgrad.training.report.judgement import judgement
+from handgrad.training.report.quality import importance_table
 from handgrad.training.review import FIGURES, Section, named, shown
 from handgrad.writing import write_atomically
 
@@ -31,7 +33,8 @@ class Report:
     """What the page is made of beside the run's metrics.
 
     shapes: of one example, or of each array it is made of; None where that is not known. judged and
-    answers: the examples that the model was judged on, if they can be shown; own: of a review.
+    answers: the examples that the model was judged on, if they can be shown; importances: of the
+    columns of a table; own: of a review.
     """
 
     summary: Mapping[str, Any]
@@ -39,6 +42,7 @@ class Report:
     shapes: Any = None
     judged: Judged | None = None
     answers: ClassAnswers | NumberAnswers | None = None
+    importances: Sequence[Importance] = ()
     own: Sequence[Section] = ()
 
 
@@ -54,6 +58,7 @@ def write_report(run: Run, report: Report) -> None:
     ]
     if judged is not None and report.answers is not None:
         sections.append(judgement(model, judged, report.answers, summary["judged_on"]))
+        sections.append(importance_table(report.importances, report.answers))
     sections += [section(escape(each.heading), escape(each.note), each.body) for each in report.own]
     if judged is not None:
         sections.append(network.filters(model, report.shapes))

@@ -1,16 +1,21 @@
-"""How good answers are, class by class, and how far their probabilities are to be believed."""
+"""How good answers are, class by class, what they go by, and how far to believe in them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
 
 import numpy as np
 
 from handgrad.inference.figures import by_class, calibration
-from handgrad.training.judged import ClassAnswers
+from handgrad.training.importance import REPEATS, Importance
+from handgrad.training.judged import ClassAnswers, NumberAnswers
 from handgrad.training.report.charts import Series, figure, line_chart
 from handgrad.training.report.html import percent, section, table
 
 #: Rows of a table that is read and not searched.
 _MOST_ROWS = 100
+_MOST_COLUMNS = 30
 #: A curve through fewer examples would be noise.
 _LEAST_EXAMPLES = 20
 
@@ -39,6 +44,35 @@ def class_table(answers: ClassAnswers) -> str:
             rows,
             foot=("mean", f"{len(answers.targets):,}", *means),
         ),
+    )
+
+
+def importance_table(
+    found: Sequence[Importance], answers: ClassAnswers | NumberAnswers | None
+) -> str:
+    """The columns of a table by what shuffling them costs."""
+    if not found:
+        return ""
+    is_number = isinstance(answers, NumberAnswers)
+    score = "R² falls" if is_number else "the mean cross-entropy rises"
+    largest = max(found[0].fall, 1e-12)
+    rows = "".join(
+        f"<tr><td>{escape(each.column)}</td>"
+        f'<td><div class="bar" style="width:{100 * max(each.fall, 0.0) / largest:.1f}%"></div></td>'
+        f"<td>{each.fall:.4f}</td><td>± {each.deviation:.4f}</td></tr>"
+        for each in found[:_MOST_COLUMNS]
+    )
+    more = len(found) - _MOST_COLUMNS
+    note = (
+        f"By how much {score} when the values of a column are shuffled among the examples, the "
+        f"mean over {REPEATS} shuffles and its deviation. Of columns that say nearly the same, "
+        "each may stand in for the other."
+    )
+    note += f" The {more:,} columns behind these are left out." if more > 0 else ""
+    return section(
+        "What it goes by",
+        note,
+        f'<div class="scroll"><table class="importances"><tbody>{rows}</tbody></table></div>',
     )
 
 
