@@ -71,7 +71,9 @@ def test_answers_no_better_than_the_usual_one_are_said_to_be(tmp_path: Path) -> 
     summary = trainer.fit(rare, epochs=1).summary
     assert summary["baseline_accuracy"] == (rare.y_test == 0).mean()
     assert summary["test_accuracy"] <= summary["baseline_accuracy"]
-    assert summary["doubts"][0].startswith("The model is no better than answering 'no' each time;")
+    assert summary["doubts"][0].startswith(
+        "The model is no better than answering 'no' each time by "
+    )
 
 
 def test_mistakes_carry_the_names_of_files(tmp_path: Path) -> None:

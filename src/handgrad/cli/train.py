@@ -72,6 +72,25 @@ def command(
     ] = None,
     drop: Drop = None,
     kinds: Kinds = None,
+    class_weights: Annotated[
+        str | None,
+        typer.Option(
+            "--class-weights",
+            metavar="WEIGHTS",
+            help="Of classes in the loss: balanced, for rare ones to count as much as others, or "
+            "NAME=2,...; 1 for those not named.",
+            show_default=False,
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            help="Of two classes the second is answered from this probability on; otherwise from "
+            "0.5.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -142,6 +161,7 @@ def command(
 
     with launched(shard=shard) as replicas:
         chosen = {"epochs": epochs, "backend": backend, "devices": devices}
+        own = {"seed": seed, "class_weights": _weights(class_weights), "threshold": threshold}
         if resume is not None:
             _refuse_beside_resume(
                 recipe=recipe,
@@ -149,7 +169,7 @@ def command(
                 drop=drop,
                 kind=kinds,
                 out=out,
-                seed=seed,
+                **own,
                 exact=exact or None,
             )
             changes = [
@@ -164,7 +184,7 @@ def command(
         else:
             columns = {"target": target, "drop": drop, "kinds": kinds}
             found = described("train", recipe, data, columns, changes or ())
-            data, made = found.data, _changed(found.recipe, seed=seed, **chosen)
+            data, made = found.data, _changed(found.recipe, **own, **chosen)
             if exact or replicas.size > 1:
                 made = _in_parts(made, exact)
             folder = replicas.share(out or _new_folder(found.name))
@@ -222,6 +242,23 @@ def _changed(recipe: Recipe, **values: Any) -> Recipe:
     return recipe.changed("training", **given) if given else recipe
 
 
+def _weights(given: str | None) -> Any:
+    """The weights of classes in `balanced` or `NAME=2,...`, as a recipe has them."""
+    if given is None or given == "balanced":
+        return given
+    pairs = [each.rpartition("=") for each in given.split(",")]
+    try:
+        found = {name.strip(): float(value) for name, equals, value in pairs if name and equals}
+    except ValueError:
+        found = {}
+    if len(found) != len(pairs):
+        raise RecipeError(
+            f"train: --class-weights {given}; allowed: balanced, or NAME=2,..., each class once "
+            "with a number above 0"
+        )
+    return found
+
+
 def _in_parts(recipe: Recipe, exact: bool) -> Recipe:
     """The recipe with a batch in parts, which its folder keeps for any number of ranks."""
     settings = recipe.training
@@ -259,7 +296,7 @@ def _changeable(changes: Sequence[str]) -> Sequence[str]:
 def _refuse_beside_resume(**given: Any) -> None:
     for name, value in given.items():
         if value is not None:
-            found = value if name == "recipe" else f"--{name}"
+            found = value if name == "recipe" else f"--{name.replace('_', '-')}"
             raise RecipeError(
                 f"train: --resume together with {found}; allowed: --resume DIR alone or with "
                 "--data, --epochs, --set, --backend and --devices, because the run continues as it "

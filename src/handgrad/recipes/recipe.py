@@ -10,7 +10,8 @@
     [schedule]      type and its settings; time is counted in epochs
     [augmentation]  steps = [{type = "affine", rotation = 10}, ...]
     [training]      epochs, batch_size, seed, accumulate, clip_norm, precision, backend, devices,
-                    early_stopping, keep_best, parts, exact, sync_batch_norm
+                    early_stopping, keep_best, class_weights, threshold, parts, exact,
+                    sync_batch_norm
 
 Input sizes are never written: each layer gets the shape that comes out of the one before, and a
 model the sizes and vocabularies of its data.

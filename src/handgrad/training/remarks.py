@@ -27,8 +27,8 @@ def doubts(answers: ClassAnswers | NumberAnswers | None) -> list[str]:
     text = f"The model is no better than answering {usual} each time"
     if isinstance(answers, ClassAnswers):
         text += (
-            "; where one class is frequent, precision and recall of each say more than the "
-            "accuracy, and class weights or a decision threshold bring out a rare one"
+            " by its accuracy; where one class is frequent, precision and recall of each say "
+            "more, and class weights or a decision threshold bring out a rare one"
         )
     return [f"{text}."]
 

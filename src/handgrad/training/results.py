@@ -53,6 +53,7 @@ def write_results(
     if review is not None:
         figures |= review.figures(state.model)
     kept = kept_epoch(state)
+    threshold = state.trained.threshold
     summary = {
         "judged_on": part,
         "test_loss": judged.loss if judged else None,
@@ -61,6 +62,7 @@ def write_results(
         **figures,
         **(answers.baseline if answers is not None else {}),
         **({"importances": {each.column: each.fall for each in columns}} if columns else {}),
+        **({} if threshold is None else {"threshold": threshold}),
         "train_loss": last.get("loss"),
         "train_accuracy": last.get("accuracy"),
         "epochs": state.epoch,

@@ -94,6 +94,11 @@ def _sentence(summary: Mapping[str, Any], classifies: bool) -> str:
             f" Of {summary['test_examples']:,} {summary['judged_on']} examples, {right:,} are "
             "classified right."
         )
+    if "threshold" in summary:
+        text += (
+            f" The second class is answered from a probability of {summary['threshold']:g} on; the "
+            "curves of each epoch are of the more probable class."
+        )
     return text
 
 
