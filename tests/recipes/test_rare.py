@@ -66,9 +66,7 @@ def test_a_threshold_needs_two_classes(tmp_path: Path) -> None:
     recipe, task = weighted(tmp_path / "t.csv", "training.threshold=0.25")
     assert task.about["threshold"] == 0.25
     assert task.summary.endswith("'zz fraud' is answered from a probability of 0.25 on")
-    with pytest.raises(
-        RecipeError, match=r"t.* has a number to predict; allowed: with"
-    ):
+    with pytest.raises(RecipeError, match=r"t.* has a number to predict; allowed: with"):
         recipes.load_task(recipe.changed("data", target="amount"))
     with pytest.raises(RecipeError, match="threshold is 1; allowed: a number above 0 and below 1"):
         recipes.read("table", ["training.threshold=1"])
