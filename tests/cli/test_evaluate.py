@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -109,7 +110,9 @@ def test_a_finished_run_of_a_program(handgrad, refused, tmp_path):
     result = handgrad("evaluate", tmp_path / "run", "--data", table, "--target", "kind")
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("new: test accuracy 100.00 %, cross entropy 0.")
-    assert result.stdout.endswith(", 16 examples\n")
+    assert ", 16 examples\n" in result.stdout
+    assert re.search(r"^low +8 +1\.000 +1\.000 +1\.000 *$", result.stdout, re.M)
+    assert re.search(r"^baseline: 50\.00 % of the test part are 'high'$", result.stdout, re.M)
     assert "expected --data PATH" in refused("evaluate", tmp_path / "run")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -71,3 +73,40 @@ def test_a_model_that_is_no_better_than_one_answer_is_said_to_be(handgrad, tmp_p
     (tmp_path / "rare.csv").write_text("\n".join(["a,b,bought", *lines]) + "\n")
     result = handgrad("train", "rare.csv", "--epochs", 1)
     assert "no better than answering 'no' each time" in result.stderr
+
+
+def test_a_rare_class_is_found_with_weights_and_a_threshold(handgrad, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rare = np.arange(300) % 12 == 0
+    x = rng.normal(size=300) + 1.0 * rare
+    lines = [
+        f"{a:.3f},{i % 5},{'odd' if c else 'fine'}"
+        for i, (a, c) in enumerate(zip(x, rare, strict=True))
+    ]
+    (tmp_path / "rare.csv").write_text("\n".join(["a,b,verdict", *lines]) + "\n")
+
+    def recall(*options: str) -> float:
+        result = handgrad("train", "rare.csv", "--epochs", 10, "--out", "run", *options)
+        assert result.exit_code == 0, result.output
+        judged = handgrad("evaluate", "run").stdout
+        summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+        assert f"test accuracy {100 * summary['test_accuracy']:.2f} %" in judged
+        answers = handgrad("predict", "run", "rare.csv", "--csv").stdout.splitlines()[1:]
+        found = [line.split(",")[1] == "odd" for line in answers]
+        shutil.rmtree(tmp_path / "run")
+        return np.mean(np.array(found)[rare])
+
+    plain = recall()
+    assert plain < 0.5
+    assert recall("--class-weights", "balanced") > plain + 0.2
+    assert recall("--class-weights", "odd=11") > plain + 0.2
+    assert recall("--threshold", "0.08") > plain + 0.2
+    assert recall("--threshold", "0.999") == 0
+    for wrong in ("a=b", "odd", "odd=1,odd=2", "odd=-1"):
+        refused = handgrad("train", "rare.csv", "--class-weights", wrong)
+        assert refused.exit_code == 2
+        assert "allowed: " in refused.stderr
+    assert handgrad("train", "rare.csv", "--epochs", 1, "--out", "run").exit_code == 0
+    late = handgrad("train", "--resume", "run", "--class-weights", "balanced")
+    assert "--resume together with --class-weights; allowed" in late.stderr

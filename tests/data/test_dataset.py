@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from handgrad.data import Dataset, Pixels, stratified_split, with_validation
-from handgrad.data.dataset import split_dataset
+from handgrad.data.dataset import split_dataset, whole
+from handgrad.data.table import load_csv
 from handgrad.errors import ArgumentError, DataError
 
 
@@ -77,3 +78,21 @@ def test_nothing_is_set_aside_of_too_few():
     x, y = np.zeros((2, 1)), np.array([0, 1])
     few = Dataset("few", x, y, x, y, ("a", "b"))
     assert with_validation(few, 0.1, 0).x_validation is None
+
+
+def test_examples_know_the_rows_and_the_files_that_they_are_from(tmp_path):
+    lines = ["# made by hand", "", "size,kind"]
+    for i in range(40):
+        lines += [f"{i}.5,{'ab'[i % 2]}", *([""] if i == 10 else [])]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    data = with_validation(load_csv("t", tmp_path / "t.csv"), 0.2, 0)
+    assert set(data.origins) == {"train", "validation", "test"}
+    for part, rows in data.origins.items():
+        x = getattr(data, f"x_{part}")
+        assert len(rows) == len(x)
+        for row, (size,) in zip(rows.tolist(), x.tolist(), strict=True):
+            assert lines[row - 1].startswith(f"{size:g},")
+    everything = whole(data)
+    assert everything.origins["test"].tolist() == [
+        row for part in ("train", "test", "validation") for row in data.origins[part].tolist()
+    ]

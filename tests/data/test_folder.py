@@ -18,6 +18,9 @@ def test_classes_are_folders(tmp_path):
     assert found.classes == ("cat", "dog")
     assert (found.x_train.shape, found.x_test.shape) == ((8, 1, 8, 8), (2, 1, 8, 8))
     np.testing.assert_array_equal(np.bincount(found.y_test), [1, 1])
+    names = [f"{kind}/{i}.png" for kind in ("cat", "dog") for i in range(5)]
+    assert sorted([*found.origins["train"], *found.origins["test"]]) == names
+    assert [name[:3] for name in found.origins["test"]] == ["cat", "dog"]
 
 
 def test_train_and_test_folders(tmp_path):

@@ -176,6 +176,7 @@ def test_a_schedule_that_gives_no_rate_is_one_sentence(rate: Any) -> None:
 def test_early_stopping_takes_no_nan_for_an_improvement() -> None:
     class Watched:
         stop = False
+        epoch = 1
 
         def model_arrays(self) -> dict[str, np.ndarray]:
             return {"w": np.zeros(1)}
@@ -184,7 +185,7 @@ def test_early_stopping_takes_no_nan_for_an_improvement() -> None:
     trainer: Any = Watched()
     for value in (float("nan"), 0.5, float("nan")):
         stopping.on_epoch(trainer, {"validation_loss": value})
-    assert stopping.state() == {"best": 0.5, "waited": 1}
+    assert stopping.state() == {"best": 0.5, "epoch": 1, "waited": 1}
     stopping.on_epoch(trainer, {"validation_loss": float("inf")})
     assert trainer.stop
     rising = EarlyStopping(1, monitor="validation_accuracy")

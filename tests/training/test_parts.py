@@ -46,6 +46,16 @@ def drawing() -> layers.Layer:
     )
 
 
+def normalized() -> layers.Layer:
+    rng = np.random.default_rng(0)
+    return layers.Sequential(
+        layers.Conv2d(1, 4, 3, rng=rng, bias=False),
+        layers.BatchNorm(4, activation="relu"),
+        layers.Flatten(),
+        layers.Dense(64, 3, rng=rng),
+    )
+
+
 def trained(rank: Replicas, model: layers.Layer, **settings: Any) -> tuple[np.ndarray, Any]:
     """The weights and buffers of a small training, and its history."""
     given: dict[str, Any] = {"parts": 4, "batch_size": 32, "seed": 3, "clip_norm": 1.0, **settings}
@@ -160,13 +170,13 @@ def test_synchronized_gradients_count_by_the_weight_of_the_ranks() -> None:
 
 
 class _Breaks(Callback):
-    """Ends one of the ranks in the middle of the second epoch."""
+    """Ends the last of the ranks in the middle of the second epoch."""
 
     def __init__(self, step: int | None = None) -> None:
         self._step = step
 
     def on_step(self, trainer: Trainer) -> None:
-        if trainer.step == self._step and trainer.replicas.rank == 1:
+        if trainer.step == self._step and trainer.replicas.rank == trainer.replicas.size - 1:
             raise ConnectionError("a rank is lost")
 
 
@@ -193,6 +203,39 @@ def test_a_run_resumes_on_another_number_of_ranks(tmp_path: Path) -> None:
         together(2, lambda rank: run(rank, tmp_path / "parts", _Breaks(5)))
     for weights in together(3, lambda rank: run(rank, tmp_path / "parts", _Breaks(), True)):
         np.testing.assert_array_equal(weights, expected)
+
+
+@pytest.mark.parametrize(("size", "others"), [(1, 1), (2, 2), (2, 3)])
+def test_a_run_with_statistics_over_all_ranks_resumes(
+    tmp_path: Path, size: int, others: int
+) -> None:
+    """On as many ranks to the same bits; on others sums have another order."""
+
+    def run(rank: Replicas, folder: Path, crash: bool, resume: bool = False) -> np.ndarray:
+        trainer = Trainer(
+            normalized(),
+            CrossEntropy(),
+            Adam(1e-2),
+            parts=4,
+            sync_batch_norm=True,
+            batch_size=32,
+            replicas=rank,
+            callbacks=[_Breaks(5 if crash else None)],
+            checkpoint_steps=2,
+            out=folder,
+            progress="off",
+        )
+        trainer.fit(*images(), epochs=3, validation_data=images(30), resume=resume)
+        return trainer.parameters.buffer
+
+    expected = together(size, lambda rank: run(rank, tmp_path / "whole", False))[0]
+    with pytest.raises(ConnectionError):
+        together(size, lambda rank: run(rank, tmp_path / "parts", True))
+    for found in together(others, lambda rank: run(rank, tmp_path / "parts", False, True)):
+        if size == others:
+            np.testing.assert_array_equal(found, expected)
+        else:
+            np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
 
 
 def test_other_parts_are_another_training(tmp_path: Path) -> None:

@@ -34,12 +34,13 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_every_section_is_there(page: str) -> None:
     headings = re.findall("<h2>(.*?)</h2>", page)
-    assert headings[:2] == ["How it learned", "Confusion matrix"]
-    assert headings[2] in ("Worst mistakes", "Closest calls")
-    assert headings[3:] == ["What the first layer looks for", "Gradients", "Layers", "The run"]
+    judged = ["How it learned", "Confusion matrix", "Class by class", "How sure it may be"]
+    assert headings[:4] == judged
+    assert headings[4] in ("Worst mistakes", "Closest calls")
+    assert headings[5:] == ["What the first layer looks for", "Gradients", "Layers", "The run"]
     for text in ("test accuracy", "prefers-color-scheme: dark", "width=device-width", "Conv2d"):
         assert text in page
-    assert page.count('class="chart"') == 3
+    assert page.count('class="chart"') == 4
     assert page.count("data:image/png") > 4
 
 
@@ -87,7 +88,12 @@ def test_a_regression_of_tables_has_a_report_too(tmp_path: Path) -> None:
     assert history.summary["test_accuracy"] is None
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
     headings = re.findall("<h2>(.*?)</h2>", page)
-    assert headings == ["How it learned", "Gradients", "Layers", "The run"]
+    judged = ["How it learned", "How near it comes", "Worst mistakes"]
+    assert headings == [*judged, "Gradients", "Layers", "The run"]
+    errors = {name: history.summary[name] for name in ("baseline_error", "r2")}
+    assert errors["baseline_error"] == pytest.approx(np.std(x[:, 0]))
+    error = history.summary["root_mean_squared_error"]
+    assert errors["r2"] == pytest.approx(1 - (error / errors["baseline_error"]) ** 2)
 
 
 def test_what_was_judged_on_validation_data_is_called_so(tmp_path: Path) -> None:

@@ -164,7 +164,10 @@ def _answers(trained: TrainedModel, file: Path, top: int, show: Path | None) -> 
 
 
 def _best(trained: TrainedModel, row: Array, top: int) -> tuple[tuple[str, float], ...]:
-    return tuple((trained.name_of(c), float(row[c])) for c in row.argsort()[::-1][:top])
+    """The classes of a row of probabilities, first the one that is answered, then by these."""
+    answered = int(trained.decide(row))
+    order = [answered, *(c for c in row.argsort()[::-1].tolist() if c != answered)]
+    return tuple((trained.name_of(c), float(row[c])) for c in order[:top])
 
 
 def _examples(trained: TrainedModel, file: Path) -> Array:

@@ -29,7 +29,7 @@ def print_plan(data: Any) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; in a narrow terminal the first two cells of a row above all others."""
+    """Print a table; in a terminal too narrow for it the first two cells of a row above others."""
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
@@ -38,11 +38,12 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
     console = Console(width=width, highlight=False)
-    if width < _LEAST:
+    widest = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
+    if width < min(_LEAST, sum(widest) + 2 * len(widest)):
         for first, second, *others in rows:
             console.print(Text.assemble((first, "bold"), "  ", second))
             named = zip(columns[2:], others, strict=True)
-            facts = "; ".join(f"{name}: {fact}" for name, fact in named)
+            facts = "; ".join(f"{name}: {fact}" for name, fact in named if fact)
             console.print(Padding(Text(facts), (0, 0, 0, 2)))
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")

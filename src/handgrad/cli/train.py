@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from handgrad.cli.described import described
+from handgrad.cli.judged import figures_line, print_baseline, print_doubts
 from handgrad.cli.options import Drop, Kinds, Quiet, known_recipes
 from handgrad.cli.tables import print_plan
 from handgrad.errors import RecipeError
-from handgrad.escaping import one_line, quoted
+from handgrad.escaping import one_line
 
 if TYPE_CHECKING:
     from handgrad.recipes import Recipe
@@ -71,6 +72,25 @@ def command(
     ] = None,
     drop: Drop = None,
     kinds: Kinds = None,
+    class_weights: Annotated[
+        str | None,
+        typer.Option(
+            "--class-weights",
+            metavar="WEIGHTS",
+            help="Of classes in the loss: balanced, for rare ones to count as much as others, or "
+            "NAME=2,...; 1 for those not named.",
+            show_default=False,
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            help="Of two classes the second is answered from this probability on; otherwise from "
+            "0.5.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -141,6 +161,7 @@ def command(
 
     with launched(shard=shard) as replicas:
         chosen = {"epochs": epochs, "backend": backend, "devices": devices}
+        own = {"seed": seed, "class_weights": _weights(class_weights), "threshold": threshold}
         if resume is not None:
             _refuse_beside_resume(
                 recipe=recipe,
@@ -148,7 +169,7 @@ def command(
                 drop=drop,
                 kind=kinds,
                 out=out,
-                seed=seed,
+                **own,
                 exact=exact or None,
             )
             changes = [
@@ -163,7 +184,7 @@ def command(
         else:
             columns = {"target": target, "drop": drop, "kinds": kinds}
             found = described("train", recipe, data, columns, changes or ())
-            data, made = found.data, _changed(found.recipe, seed=seed, **chosen)
+            data, made = found.data, _changed(found.recipe, **own, **chosen)
             if exact or replicas.size > 1:
                 made = _in_parts(made, exact)
             folder = replicas.share(out or _new_folder(found.name))
@@ -197,47 +218,20 @@ def _train(
     )
     if not quiet:
         typer.echo(_result(summary))
-        _compare(built.task.data, summary)
+        print_baseline(summary, summary["judged_on"])
+        for remark in summary["remarks"]:
+            typer.echo(one_line(remark))
         typer.echo(f"report: {Run(folder).report}")
-
-
-def _compare(data: Any, summary: dict[str, Any]) -> None:
-    """Print what answering the same each time reaches, where the data have classes."""
-    import numpy as np
-
-    from handgrad.data.dataset import Dataset
-
-    reached = summary["test_accuracy"]
-    if not (isinstance(data, Dataset) and data.classes and data.y_test.ndim == 1) or not reached:
-        return
-    counts = np.bincount(data.y_train, minlength=len(data.classes))
-    usual = int(counts.argmax())
-    share = float((data.y_test == usual).mean())
-    name = one_line(quoted(data.classes[usual]))
-    typer.echo(f"baseline: {100 * share:.2f} % of the {summary['judged_on']} part are {name}")
-    if reached <= share:
-        typer.echo(
-            f"Warning: the model is no better than answering {name} each time; where one class is "
-            "frequent, the confusion matrix of the report says more than the accuracy",
-            err=True,
-        )
+    print_doubts(summary.get("doubts", ()))
 
 
 def _result(summary: dict[str, Any]) -> str:
     """The results in one line."""
-    from handgrad.training.review import FIGURES, figure
-
-    part = summary["judged_on"]
-    figures = (
-        []
-        if summary["test_accuracy"] is None
-        else [f"{part} accuracy {100 * summary['test_accuracy']:.2f} %"]
+    figures = figures_line(
+        summary["judged_on"], summary["test_accuracy"], summary["test_loss"], summary
     )
-    if summary["test_loss"] is not None:
-        figures.append(f"{part} loss {summary['test_loss']:.4f}")
-    figures += [figure(name, summary[name]) for name in FIGURES if summary.get(name) is not None]
     return (
-        f"{', '.join(figures)}, after {summary['epochs']} epoch{'s' * (summary['epochs'] != 1)} in "
+        f"{figures}, after {summary['epochs']} epoch{'s' * (summary['epochs'] != 1)} in "
         f"{summary['seconds']:.1f} s with {summary['engine']}"
     )
 
@@ -246,6 +240,23 @@ def _changed(recipe: Recipe, **values: Any) -> Recipe:
     """The recipe with the command line's own settings, which its folder then keeps."""
     given = {key: value for key, value in values.items() if value is not None}
     return recipe.changed("training", **given) if given else recipe
+
+
+def _weights(given: str | None) -> Any:
+    """The weights of classes in `balanced` or `NAME=2,...`, as a recipe has them."""
+    if given is None or given == "balanced":
+        return given
+    pairs = [each.rpartition("=") for each in given.split(",")]
+    try:
+        found = {name.strip(): float(value) for name, equals, value in pairs if name and equals}
+    except ValueError:
+        found = {}
+    if len(found) != len(pairs):
+        raise RecipeError(
+            f"train: --class-weights {given}; allowed: balanced, or NAME=2,..., each class once "
+            "with a number above 0"
+        )
+    return found
 
 
 def _in_parts(recipe: Recipe, exact: bool) -> Recipe:
@@ -285,7 +296,7 @@ def _changeable(changes: Sequence[str]) -> Sequence[str]:
 def _refuse_beside_resume(**given: Any) -> None:
     for name, value in given.items():
         if value is not None:
-            found = value if name == "recipe" else f"--{name}"
+            found = value if name == "recipe" else f"--{name.replace('_', '-')}"
             raise RecipeError(
                 f"train: --resume together with {found}; allowed: --resume DIR alone or with "
                 "--data, --epochs, --set, --backend and --devices, because the run continues as it "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
@@ -96,7 +96,9 @@ class Dataset:
     y_*: int64 class indices (N,), or numbers to predict in float32. classes: the name of each
     class, by index; none where y holds numbers. columns: the names of a table's columns, if known.
     drawn: the test part was drawn by a seed, and not given as one. encoding: the plan by which the
-    cells of these columns became x, for a table that holds more than numbers.
+    cells of these columns became x, for a table that holds more than numbers. origins: for each
+    part, if known, where its examples come from: the row of a table, its header being the first,
+    or the name of a file.
     """
 
     name: str
@@ -110,6 +112,7 @@ class Dataset:
     columns: tuple[str, ...] = ()
     drawn: bool = False
     encoding: TableEncoding | None = None
+    origins: Mapping[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for part in PARTS:
@@ -234,7 +237,10 @@ def whole(data: Dataset) -> Dataset:
     parts = [part for part in PARTS if getattr(data, f"x_{part}") is not None]
     x = [getattr(data, f"x_{part}") for part in parts]
     y = np.concatenate([getattr(data, f"y_{part}") for part in parts])
-    return replace(data, x_test=_joined(x), y_test=y)
+    origins = {}
+    if data.origins:
+        origins["test"] = np.concatenate([data.origins[part] for part in parts])
+    return replace(data, x_test=_joined(x), y_test=y, origins=origins)
 
 
 def _joined(parts: Sequence[Any]) -> Any:
@@ -262,8 +268,13 @@ def with_validation(data: Dataset, fraction: float, seed: int) -> Dataset:
     train, validation = split_indices(data.y_train, fraction, seed)
     if not len(train) or not len(validation):
         return data
+    origins = dict(data.origins)
+    if origins:
+        own = origins["train"]
+        origins |= {"train": own[train], "validation": own[validation]}
     return replace(
         data,
+        origins=origins,
         x_train=take(data.x_train, train),
         y_train=data.y_train[train],
         x_validation=take(data.x_train, validation),

@@ -55,7 +55,15 @@ def load(name: str, folder: Path, seed: int = 0, resize: tuple[int, int] | None 
             list, zip(*(_listed(folder / part, classes) for part in ("train", "test")), strict=True)
         )
     x_train, x_test = _read(folder, parts, resize)
-    return Dataset(name, x_train, labels[0], x_test, labels[1], tuple(classes), drawn=drawn)
+    named = (np.array([path.relative_to(folder).as_posix() for path in each]) for each in parts)
+    return Dataset(
+        name,
+        *(x_train, labels[0]),
+        *(x_test, labels[1]),
+        tuple(classes),
+        drawn=drawn,
+        origins=dict(zip(("train", "test"), named, strict=True)),
+    )
 
 
 def _images(folder: Path) -> list[Path]:

@@ -31,7 +31,7 @@ def width_of(row: Sequence[str], width: int, unnamed: int) -> int:
 
 
 def rows_of(path: Path) -> Iterator[tuple[int, list[str], Bound]]:
-    """The rows that are not empty, counted from 1."""
+    """The rows that are not empty, each with its number among all rows and lines above them."""
     bound = Bound(path, 0)
 
     def lines() -> Iterator[str]:
@@ -43,9 +43,9 @@ def rows_of(path: Path) -> Iterator[tuple[int, list[str], Bound]]:
 
     number = 0
     try:
-        for row in _cells(lines()):
+        above, rows = _cells(lines())
+        for number, row in enumerate(rows, above + 1):
             if any(row):
-                number += 1
                 yield number, row, bound
     except csv.Error as error:
         raise DataError(
@@ -53,15 +53,15 @@ def rows_of(path: Path) -> Iterator[tuple[int, list[str], Bound]]:
         ) from None
 
 
-def _cells(lines: Iterator[str]) -> Iterator[list[str]]:
-    """The cells of each row, divided as the first row shows."""
+def _cells(lines: Iterator[str]) -> tuple[int, Iterator[list[str]]]:
+    """The cells of each row, divided as the first row shows, and the number of lines above them."""
     above: list[str] = []
     for first in lines:
         if first.strip() and not first.startswith("#"):
             break
         above.append(first)
     else:
-        return iter(())
+        return 0, iter(())
     # Not strict: a quoted cell may go on in the next line.
     delimiter = max(_DELIMITERS, key=lambda each: len(next(csv.reader([first], delimiter=each))))
     comments = [line.lstrip("# ") for line in above if line.startswith("#")]
@@ -71,8 +71,8 @@ def _cells(lines: Iterator[str]) -> Iterator[list[str]]:
         chain(header, [first], lines), strict=True, delimiter=delimiter
     )
     if delimiter == ";":
-        return ([_with_point(cell) for cell in row] for row in rows)
-    return iter(rows)
+        rows = ([_with_point(cell) for cell in row] for row in rows)
+    return len(above) - len(header), iter(rows)
 
 
 def _with_point(cell: str) -> str:

@@ -14,6 +14,7 @@ there are few different ones; other numbers are to be predicted as numbers.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -82,9 +83,14 @@ def load_csv(
                 each if maximum is None else Pixels(each, maximum)
                 for each in table.kept.divided(test)
             ]
-            columns = tuple(table.kept.columns)
             return Dataset(
-                name, x[0], y[train], x[1], y[test], tuple(classes), columns=columns, drawn=True
+                name,
+                *(x[0], y[train]),
+                *(x[1], y[test]),
+                tuple(classes),
+                columns=tuple(table.kept.columns),
+                drawn=True,
+                origins=table.origins(train, test),
             )
     return _by_plan(name, path, seed, numbers, _read(path, CellColumns(path), target, drop), kinds)
 
@@ -126,6 +132,7 @@ def _by_plan(
         columns=plan.sources,
         drawn=True,
         encoding=plan,
+        origins=table.origins(train, test),
     )
 
 
@@ -182,6 +189,7 @@ class _Table(Generic[Kept]):
         self._known: dict[str, int] = {}
         self._first_row: dict[str, int] = {}
         self._targets: list[int] = []
+        self._rows = array("q")
 
     def add(self, number: int, row: list[str], bound: Bound) -> None:
         if not self._width:
@@ -202,12 +210,13 @@ class _Table(Generic[Kept]):
         label = row[self._column].strip()
         if not label:
             raise DataError(f"{self._path}: row {number} has no target; expected one in each row")
-        more = 40  # an index, its sorting and both parts of it
+        more = 56  # the row, an index, its sorting and both parts of it
         if label not in self._known:
             self._known[label] = len(self._known)
             self._first_row[label] = number
             more += 400 + 4 * len(label)
         self._targets.append(self._known[label])
+        self._rows.append(number)
         self._bound = bound
         self.kept.take(number, [row[i] for i in self._chosen], bound, more)
 
@@ -272,6 +281,11 @@ class _Table(Generic[Kept]):
         self.kept.convert()
         if not len(self.kept):
             raise DataError(f"{self._path} has a header and no rows; expected one example a row")
+
+    def origins(self, train: Array, test: Array) -> dict[str, Array]:
+        """The rows of the file that the parts are from."""
+        rows = np.array(self._rows)
+        return {"train": rows[train], "test": rows[test]}
 
     def _no_table(self) -> DataError:
         return DataError(

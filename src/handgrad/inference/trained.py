@@ -19,6 +19,7 @@ from handgrad.data.given import Examples, as_examples, as_tags, as_targets, chec
 from handgrad.data.ragged import Sequences
 from handgrad.data.tokens import TextCodec
 from handgrad.errors import ArgumentError, DataError, ShapeError
+from handgrad.inference.figures import class_figures, number_figures
 from handgrad.inference.pictures import Cut, Frame, Reading
 from handgrad.inference.preprocessing import Preprocessing, Standardization
 from handgrad.layers.base import Layer, reads_tokens
@@ -42,7 +43,8 @@ class TrainedModel:
     the classes by index, or None; `input_shape` is that of an example for the model, if known;
     `preprocessing` are the steps between data and model, the same as in training; `columns` the
     names of a table's columns; `targets` the mean and deviation of the numbers that a regression
-    learned in place of them, where it did.
+    learned in place of them, where it did; `threshold` the probability from which the second of two
+    classes is answered, or None for the more probable one.
     """
 
     model: Layer
@@ -53,8 +55,13 @@ class TrainedModel:
     tokenizers: Mapping[str, TextCodec] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     targets: Standardization | None = None
+    threshold: float | None = None
 
     def __post_init__(self) -> None:
+        if self.threshold is not None and not 0 < self.threshold < 1:
+            raise ArgumentError(
+                f"TrainedModel: threshold is {self.threshold}; allowed: between 0 and 1, or None"
+            )
         if self.task not in (None, *TASKS):
             raise ArgumentError(
                 f"TrainedModel: task is {self.task!r}; allowed: {', '.join(TASKS)}, or None"
@@ -63,8 +70,9 @@ class TrainedModel:
     def predict(self, x: Examples) -> Array | list[Array]:
         """The answer for each example of x: an array, or of sequences a list of arrays.
 
-        The most probable class, by name where there are names, else by index; of a tagger one for
-        each step; numbers (N,) or (N, K) of a regression; 0 or 1 for each logit of yes and no.
+        The most probable class, or of two the one that `threshold` decides for, by name where
+        there are names, else by index; of a tagger one for each step; numbers (N,) or (N, K) of a
+        regression; 0 or 1 for each logit of yes and no.
         x: an array (N, ...), a list, a frame, `Pixels`, or sequences of different lengths, all
         before preprocessing. Raises DataError and ShapeError for data that do not fit.
         """
@@ -90,6 +98,12 @@ class TrainedModel:
         found = [row for outputs in self._outputs(examples) for row in self._probabilities(outputs)]
         return found if self._is_ragged(examples) else np.array(found)
 
+    def decide(self, probabilities: Array) -> Array:
+        """The index of the class that is answered, for probabilities (..., K)."""
+        if self.threshold is not None and probabilities.shape[-1] == 2:
+            return np.asarray(probabilities[..., 1] >= self.threshold).astype(np.int64)
+        return probabilities.argmax(axis=-1)
+
     def read_picture(self, path: str | os.PathLike[str]) -> tuple[Array, Reading]:
         """The probabilities (K,) of an image file's classes, and how it was read.
 
@@ -108,8 +122,11 @@ class TrainedModel:
     def evaluate(self, x: Examples, y: Examples) -> dict[str, float]:
         """How well the answers for x fit the targets y, by the names of the metrics.
 
-        Of classes "accuracy" and "cross_entropy", the mean of −log p of the right one; of numbers
-        "mean_squared_error", "mean_absolute_error" and "r2". Beside them stands "examples".
+        Of classes "accuracy" and "cross_entropy", the mean of −log p of the right one, and for one
+        class an example "macro_precision", "macro_recall" and "macro_f1", means over the classes,
+        "auc" and "calibration_error"; of numbers "mean_squared_error" and its root,
+        "root_mean_squared_error", "mean_absolute_error" and "r2". See `inference.figures`. Beside
+        them stands "examples".
         y: names or indices of classes, of sequences a list of arrays, or numbers.
         Raises DataError for a class that the model does not know, ShapeError for other lengths.
         """
@@ -125,7 +142,8 @@ class TrainedModel:
                 "for each prediction"
             )
         if targets.shape == probabilities.shape:  # yes or no for each of several questions
-            right = (probabilities > 0.5) == (targets > 0)
+            more: dict[str, float] = {}
+            right = (probabilities > (self.threshold or 0.5)) == (targets > 0)
             p = np.where(targets > 0, probabilities, 1 - probabilities)
         else:
             count = probabilities.shape[-1]
@@ -136,12 +154,15 @@ class TrainedModel:
                     f"y has the label {targets[at]} in row {at[0]}; expected 0 to {count - 1}, or "
                     "names of classes"
                 )
-            right = probabilities.argmax(axis=-1) == targets
+            answers = self.decide(probabilities)
+            right = answers == targets
+            more = class_figures(targets, probabilities, answers) if targets.ndim == 1 else {}
             p = np.take_along_axis(probabilities, targets[..., None], -1)
         least = np.finfo(p.dtype).tiny
         return {
             "accuracy": float(right.mean()),
             "cross_entropy": float(-np.log(np.maximum(p, least)).mean()),
+            **{name: value for name, value in more.items() if name != "accuracy"},
             "examples": len(targets),
         }
 
@@ -309,9 +330,9 @@ class TrainedModel:
         for outputs in self._outputs(examples):
             probabilities = self._probabilities(outputs)
             if self.task == "binary" and outputs.ndim == 2 and outputs.shape[1] > 1:
-                yield from (probabilities > 0.5).astype(np.int64)
+                yield from (probabilities > (self.threshold or 0.5)).astype(np.int64)
             else:
-                yield from probabilities.argmax(axis=-1)
+                yield from self.decide(probabilities)
 
     def _named(self, indices: Array) -> Any:
         return indices if self.classes is None else np.array(self.classes)[indices]
@@ -326,11 +347,10 @@ class TrainedModel:
             targets = targets.reshape(-1) if targets.size == predicted.size else targets
         if targets.shape != predicted.shape:
             raise ShapeError(f"evaluate: y has shape {targets.shape}; allowed: {predicted.shape}")
-        errors = predicted - targets
-        spread = float(((targets - targets.mean(axis=0)) ** 2).sum())
+        found = number_figures(targets, predicted)
         return {
-            "mean_squared_error": float((errors**2).mean()),
-            "mean_absolute_error": float(np.abs(errors).mean()),
-            "r2": 1 - float((errors**2).sum()) / spread if spread else float("nan"),
+            "mean_squared_error": found["root_mean_squared_error"] ** 2,
+            "r2": float("nan"),
+            **found,
             "examples": len(targets),
         }

@@ -43,6 +43,7 @@ _ENTRIES: Final[Mapping[str, tuple[Any, ...]]] = {
     "tokenizers": (dict,),
     "columns": (list,),
     "targets": (list, type(None)),
+    "threshold": (float, type(None)),
 }
 
 
@@ -79,6 +80,7 @@ def description(trained: TrainedModel) -> str:
         "tokenizers": {name: each.to_json() for name, each in trained.tokenizers.items()},
         "columns": trained.columns,
         "targets": None if trained.targets is None else [trained.targets.mean, trained.targets.std],
+        "threshold": trained.threshold,
     }
     return to_json("the description of the model", entries)
 
@@ -125,6 +127,7 @@ def read_trained(
         {name: parse_tokenizer(path, text) for name, text in tokenizers.items()},
         tuple(entries["columns"]),
         targets,
+        entries["threshold"],
     )
 
 
@@ -146,6 +149,7 @@ def _entries(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
             f"{path}: the format of its description is {shown(found)}; expected {FORMAT}, which "
             "this version of handgrad writes"
         )
+    entries.setdefault("threshold", None)  # files of earlier versions have none
     other = "model" if "undescribed" in entries else "undescribed"
     for name, kinds in _ENTRIES.items():
         if name != other and not (name in entries and _fits(name, entries[name], kinds)):
@@ -164,6 +168,7 @@ _SAID: Final = {
     "tokenizers": "texts of JSON by name",
     "columns": "a list of names",
     "targets": "a list of means and one of deviations, or null",
+    "threshold": "a number between 0 and 1, or null",
 }
 
 
@@ -175,6 +180,8 @@ def _fits(name: str, value: Any, kinds: tuple[Any, ...]) -> bool:
             return value in TASKS
         case "classes" | "columns", list():
             return all(isinstance(each, str) for each in value)
+        case "threshold", float():
+            return 0 < value < 1
         case "targets", list():
             return len(value) == 2 and all(isinstance(each, list) for each in value)
         case "input_shape", list():

@@ -73,7 +73,12 @@ class Built:
 
 def build(recipe: Recipe, task: Task) -> Built:
     """The objects of a recipe for its data, with a config text that needs neither to be rebuilt."""
-    values = recipe.training
+    # Those of classes are in the loss and beside the model.
+    values = {
+        key: value
+        for key, value in recipe.training.items()
+        if key not in ("class_weights", "threshold")
+    }
     complete = completed(recipe, task)
     optimizer = build_optimizer(recipe)
     steps = math.ceil(task.examples / (values.get("batch_size", 64) * values.get("accumulate", 1)))
@@ -128,16 +133,30 @@ def load_task(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
 
 def build_loss(recipe: Recipe) -> Any:
     """Over classes, over numbers where a completed recipe has no classes, or over the tokens of
-    every step, of which those after the end do not count."""
-    match task_of(recipe.model.type):
+    every step, of which those after the end do not count.
+
+    Raises RecipeError for weights of classes where there are no classes.
+    """
+    settings = dict(recipe.loss.settings)
+    task = task_of(recipe.model.type)
+    numbers = recipe.loss.type == "mse" or recipe.data.get("classes") == []
+    if "class_weights" in recipe.training:
+        if task != "classification" or numbers:
+            found = "a number" if task == "classification" else "a text"
+            raise RecipeError(
+                f"{recipe.name}: training.class_weights are given, and {found} is to be learned; "
+                "allowed: with classes"
+            )
+        settings["weight"] = np.array(recipe.data["class_weights"], np.float32)
+    match task:
         case "text":
-            return losses.CrossEntropy(class_axis=-1, **recipe.loss.settings)
+            return losses.CrossEntropy(class_axis=-1, **settings)
         case "pairs":
-            return losses.CrossEntropy(class_axis=-1, ignore_index=PAD, **recipe.loss.settings)
-        case _ if recipe.loss.type == "mse" or recipe.data.get("classes") == []:
+            return losses.CrossEntropy(class_axis=-1, ignore_index=PAD, **settings)
+        case _ if numbers:
             return losses.SquaredError()
         case _:
-            return losses.CrossEntropy(**recipe.loss.settings)
+            return losses.CrossEntropy(**settings)
 
 
 def build_optimizer(recipe: Recipe) -> Optimizer:

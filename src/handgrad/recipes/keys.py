@@ -17,6 +17,7 @@ from handgrad.ops.activation import ACTIVATIONS
 from handgrad.ops.rnn import NONLINEARITIES
 from handgrad.recipes.constructors import BIAS, INITIALIZER, KEYS
 from handgrad.recipes.schema import (
+    Either,
     Flag,
     Integer,
     Key,
@@ -47,7 +48,7 @@ SECTIONS: Final = (
 #: Keys that every [data] has.
 _DATA: Final[Keys] = {"name": Key(String(), required=True), "path": Key(String())}
 #: Examples with one class each, or a number. shape, classes, maximum, encoding, mean, std and those
-#: of the targets are also what a run's config.toml keeps of its data.
+#: of the targets are also what a run's config.toml keeps of its data; class_weights are that alone.
 _CLASSIFIED: Final[Keys] = {
     **_DATA,
     "validation": Key(_RATE),
@@ -62,6 +63,7 @@ _CLASSIFIED: Final[Keys] = {
     "standardize": Key(String(("all", "channels"))),
     "mean": Key(Several(Real(None))),
     "std": Key(Several(_POSITIVE)),
+    "class_weights": Key(Several(_POSITIVE)),
     "target_mean": Key(Several(Real(None), (1,))),
     "target_std": Key(Several(_POSITIVE, (1,))),
 }
@@ -145,6 +147,9 @@ TRAINING: Final = {
     "backend": Key(String(BACKENDS)),
     "devices": Key(_COUNT),
     "early_stopping": Key(_COUNT),
+    "keep_best": Key(Flag()),
+    "class_weights": Key(Either(String(("balanced",)), Mapped(_POSITIVE))),
+    "threshold": Key(Real(above=0, below=1)),
 }
 
 LAYERS: Final[dict[str, Keys]] = {

@@ -10,7 +10,8 @@
     [schedule]      type and its settings; time is counted in epochs
     [augmentation]  steps = [{type = "affine", rotation = 10}, ...]
     [training]      epochs, batch_size, seed, accumulate, clip_norm, precision, backend, devices,
-                    early_stopping, parts, exact, sync_batch_norm
+                    early_stopping, keep_best, class_weights, threshold, parts, exact,
+                    sync_batch_norm
 
 Input sizes are never written: each layer gets the shape that comes out of the one before, and a
 model the sizes and vocabularies of its data.
@@ -108,11 +109,12 @@ class Recipe:
         model = _model(tables["model"])
         training = check_table("training", tables["training"], keys.TRAINING)
         data = check_table("data", tables["data"], keys.data_keys(model.type, tables["data"]))
-        if "early_stopping" in training and not data.get("validation"):
-            raise RecipeError(
-                f"training.early_stopping is {training['early_stopping']} without data.validation; "
-                "allowed: together with a data.validation above 0"
-            )
+        for key in ("early_stopping", "keep_best"):
+            if training.get(key) and not data.get("validation"):
+                raise RecipeError(
+                    f"training.{key} is {str(training[key]).lower()} without data.validation; "
+                    "allowed: together with a data.validation above 0"
+                )
         steps = check_table(
             "augmentation", tables.get("augmentation", {}), {"steps": Key(Tables())}
         )

@@ -64,26 +64,29 @@ class Callback:
 class EarlyStopping(Callback):
     """Stop when `monitor` has not improved for `patience` epochs, and keep the best weights.
 
-    A monitor whose name ends in "loss" should fall, any other should rise; an improvement is a
-    change of more than `minimum_change`. A value that is not finite is no improvement.
+    With a patience of None it never stops, and only keeps them. A monitor whose name ends in "loss"
+    should fall, any other should rise; an improvement is a change of more than `minimum_change`. A
+    value that is not finite is no improvement.
     """
 
     def __init__(
         self,
-        patience: int,
+        patience: int | None,
         *,
         monitor: str = "validation_loss",
         minimum_change: float = 0.0,
         restore_best: bool = True,
     ) -> None:
-        if patience < 1:
-            raise ArgumentError(f"EarlyStopping: patience is {patience}; allowed: at least 1")
+        if patience is not None and patience < 1:
+            raise ArgumentError(
+                f"EarlyStopping: patience is {patience}; allowed: at least 1, or None"
+            )
         self.patience = patience
         self.monitor = monitor
         self.minimum_change = minimum_change
         self.restore_best = restore_best
         self._best: float | None = None
-        self._waited = 0
+        self._epoch = self._waited = 0
         self._weights: dict[str, Array] = {}
 
     def on_epoch(self, trainer: Trainer, record: Mapping[str, float]) -> None:
@@ -96,12 +99,12 @@ class EarlyStopping(Callback):
             )
         if self._is_better(value):
             self._best = value
-            self._waited = 0
+            self._epoch, self._waited = trainer.epoch, 0
             if self.restore_best:
                 self._weights = {name: np.array(a) for name, a in trainer.model_arrays().items()}
         else:
             self._waited += 1
-            if self._waited >= self.patience:
+            if self.patience is not None and self._waited >= self.patience:
                 trainer.stop = True
 
     def _is_better(self, value: float) -> bool:
@@ -112,12 +115,17 @@ class EarlyStopping(Callback):
         falls = self.monitor.endswith("loss")
         return (self._best - value if falls else value - self._best) > self.minimum_change
 
+    @property
+    def kept_epoch(self) -> int | None:
+        """The epoch whose weights are kept, counted from 1; None where none are."""
+        return (self._epoch or None) if self._weights else None
+
     def on_end(self, trainer: Trainer) -> None:
         if self._weights:
             trainer.load_model_arrays(self._weights)
 
     def state(self) -> Mapping[str, object]:
-        return {"best": self._best, "waited": self._waited}
+        return {"best": self._best, "epoch": self._epoch, "waited": self._waited}
 
     def arrays(self) -> dict[str, Array]:
         return self._weights
@@ -127,12 +135,16 @@ class EarlyStopping(Callback):
         return {name: getattr(self, name) for name in names}
 
     def restore(self, state: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
-        match state:
-            case {"best": int() | float() | None as best, "waited": int(waited)}:
-                self._best, self._waited = best, waited
+        match {"epoch": 0, **state}:  # a folder of before this state had an epoch resumes
+            case {
+                "best": int() | float() | None as best,
+                "epoch": int(epoch),
+                "waited": int(waited),
+            }:
+                self._best, self._epoch, self._waited = best, epoch, waited
             case _:
                 raise RunError(
-                    f"checkpoint: EarlyStopping has {dict(state)}; expected best and waited"
+                    f"checkpoint: EarlyStopping has {dict(state)}; expected best, epoch and waited"
                 )
         self._weights = dict(arrays)
 

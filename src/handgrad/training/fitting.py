@@ -9,21 +9,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.dataset import Pixels, split_indices, take
-from handgrad.data.given import (
-    as_examples,
-    as_tags,
-    as_targets,
-    check_finite,
-    encoded,
-    warn_of_channels_last,
-)
+from handgrad.data.dataset import Pixels, take
+from handgrad.data.given import warn_of_channels_last
 from handgrad.data.ragged import Sequences
 from handgrad.data.sources import Source, as_source
 from handgrad.errors import ArgumentError, DataError, ShapeError
@@ -33,16 +26,15 @@ from handgrad.layers import Conv2d
 from handgrad.layers.base import reads_tokens
 from handgrad.losses import BinaryCrossEntropy, CrossEntropy, SquaredError
 from handgrad.training.choices import default_loss
+from handgrad.training.collecting import NO_TAG, DataPart, GivenData, check_part, collected, divide
+from handgrad.training.judged import Judged, columns_of, usual_answer
 from handgrad.training.metrics import inputs_in
 from handgrad.training.state import TrainState
-
-#: Where the targets of a tagger end, in batches of sequences of different lengths.
-NO_TAG: Final = -100
 
 
 @dataclass(frozen=True)
 class Fitting:
-    """The batches of a training; `test` is what judges it in the end, as `evaluate` takes it.
+    """The batches of a training; `test` is what judges it in the end: examples, or batches alone.
 
     judged_on: the part that `test` is, "test" or "validation"; about: the entries of `TrainedModel`
     that the data say.
@@ -50,47 +42,9 @@ class Fitting:
 
     train: Source
     validation: Source | None
-    test: Any
+    test: Judged | Source | None
     judged_on: str
     about: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class TestPart:
-    """The examples that a run is judged on and its report shows."""
-
-    __test__ = False  # it is none of pytest's
-
-    x_test: Any
-    y_test: Array
-    classes: Sequence[str] | None
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Examples and targets; `what` names them in errors."""
-
-    what: str
-    x: Any
-    y: Any
-
-    @property
-    def of(self) -> str:
-        """The name of the targets in errors."""
-        return "y" if self.what == "x" else f"the y of {self.what}"
-
-    def at(self, index: Array) -> _Part:
-        return replace(self, x=take(self.x, index), y=take(self.y, index))
-
-
-@dataclass
-class _Given:
-    """Parts as arrays, by name; those that are sources of batches stand apart."""
-
-    parts: dict[str, _Part] = field(default_factory=dict)
-    sources: dict[str, Source] = field(default_factory=dict)
-    classes: tuple[str, ...] | None = None
-    columns: tuple[str, ...] = ()
 
 
 def ready(
@@ -101,11 +55,11 @@ def ready(
     Raises ArgumentError for a call that is not possible, DataError and ShapeError for data that
     are not, each with the row.
     """
-    given = _collected(x, y, validation, test)
+    given = collected(x, y, validation, test)
     for part in given.parts.values():
-        _check_part(part, given.columns)
+        check_part(part, given.columns)
     if split is not None:
-        _divide(given, split, state.seed)
+        divide(given, split, state.seed)
     if "train" in given.sources:
         about = _ready_source(state, given.sources["train"])
     else:
@@ -115,8 +69,7 @@ def ready(
     sources |= given.sources
     for judged_on in ("test", "validation"):
         if judged_on in given.parts:
-            part = given.parts[judged_on]
-            final: Any = TestPart(part.x, part.y, given.classes)
+            final: Judged | Source | None = _judged(given, given.parts[judged_on])
             break
         if judged_on in given.sources:
             final = given.sources[judged_on]
@@ -126,107 +79,16 @@ def ready(
     return Fitting(sources["train"], sources.get("validation"), final, judged_on, about)
 
 
-# -- from the arguments of fit ---------------------------------------------------------------------
-
-
-def _collected(x: Any, y: Any, validation: Any, test: Any) -> _Given:
-    given = _Given()
-    if y is not None:
-        examples = as_examples(x)
-        targets, given.classes = _targets(examples, y, None)
-        given.parts["train"] = _Part("x", examples, targets)
-        given.columns = tuple(str(name) for name in getattr(x, "columns", ()))
-    elif hasattr(x, "gather"):
-        given.sources["train"] = x
-    elif hasattr(x, "x_train"):
-        given.classes = getattr(x, "classes", None) or None
-        given.columns = getattr(x, "columns", ())
-        for name in ("train", "validation", "test"):
-            if getattr(x, f"x_{name}", None) is not None:
-                given.parts[name] = _Part(
-                    f"x_{name}", getattr(x, f"x_{name}"), np.asarray(getattr(x, f"y_{name}"))
-                )
-    else:
-        raise ArgumentError(
-            f"fit: x is a {type(x).__name__} and y is missing; allowed: fit(x, y, epochs=...) with "
-            "arrays, or fit(data, epochs=...) with a data set or a source of batches"
-        )
-    for name, more in (("validation", validation), ("test", test)):
-        if more is not None:
-            _add(given, name, more)
-    return given
-
-
-def _add(given: _Given, name: str, more: Any) -> None:
-    """Add validation_data or test_data."""
-    if hasattr(more, "gather"):
-        given.sources[name] = more
-        given.parts.pop(name, None)
-        return
-    if not isinstance(more, tuple | list) or len(more) != 2:
-        raise ArgumentError(
-            f"fit: {name}_data is a {type(more).__name__}; allowed: a pair (x, y) or a source of "
-            "batches"
-        )
-    examples = as_examples(more[0], f"{name}_data")
-    targets, names = _targets(examples, more[1], given.classes)
-    if names is not None and given.classes is None:
-        raise DataError(
-            f"the y of {name}_data has names of classes; expected numbers, as in training"
-        )
-    given.parts[name] = _Part(f"{name}_data", examples, targets)
-
-
-def _targets(
-    examples: Any, y: Any, known: tuple[str, ...] | None
-) -> tuple[Any, tuple[str, ...] | None]:
-    """Targets as numbers, those of sequences with tags as `Sequences`, and the names of classes."""
-    several = isinstance(y, list | tuple) and any(np.ndim(each) > 0 for each in y)
-    if isinstance(examples, Sequences) and (several or isinstance(y, Sequences)):
-        return as_tags(y, known, NO_TAG)
-    if known is not None:
-        return encoded(y, known), known
-    return as_targets(y)
-
-
-def _check_part(part: _Part, columns: Sequence[str]) -> None:
-    """Raise an error unless there are examples, as many targets, and all of them are finite."""
-    if len(part.x) != len(part.y):
-        raise ShapeError(
-            f"{part.what} has {len(part.x)} examples and {part.of} {len(part.y)}; allowed: as many "
-            "of each"
-        )
-    if len(part.x) == 0:
-        raise DataError(f"{part.what} has no examples; expected one or more")
-    check_finite(part.x, part.what, columns)
-    check_finite(part.y, part.of)
-    if isinstance(part.x, Sequences) and isinstance(part.y, Sequences):
-        wrong = np.flatnonzero(part.x.lengths != part.y.lengths)
-        if len(wrong):
-            i = wrong[0]
-            raise ShapeError(
-                f"{part.of} has {part.y.lengths[i]} tags in row {i}; allowed: "
-                f"{part.x.lengths[i]}, one for each step"
-            )
-
-
-def _divide(given: _Given, fraction: float, seed: int) -> None:
-    """Take the validation part from the training part."""
-    if not isinstance(fraction, float | int) or not 0 < fraction < 1:
-        raise ArgumentError(f"fit: validation_split is {fraction!r}; allowed: between 0 and 1")
-    if "train" not in given.parts or "validation" in (*given.parts, *given.sources):
-        raise ArgumentError(
-            "fit: validation_split is given with validation data, or with a source of batches; "
-            "allowed: one of them, and arrays"
-        )
-    whole = given.parts["train"]
-    kept, held = split_indices(whole.y, fraction, seed)
-    if not len(kept) or not len(held):
-        raise ArgumentError(
-            f"fit: validation_split is {fraction} of {len(whole.x)} examples, which leaves a part "
-            "empty; allowed: examples in both"
-        )
-    given.parts["train"], given.parts["validation"] = whole.at(kept), whole.at(held)
+def _judged(given: GivenData, part: DataPart) -> Judged:
+    learned = given.parts.get("train")
+    return Judged(
+        part.x,
+        part.y,
+        given.classes,
+        part.origins,
+        None if learned is None else usual_answer(learned.y),
+        columns_of(given, part.x),
+    )
 
 
 # -- model, loss and preprocessing -----------------------------------------------------------------
@@ -247,7 +109,7 @@ def _ready_source(state: TrainState, source: Source) -> dict[str, Any]:
     return {"task": _task(state.loss)}
 
 
-def _ready_arrays(state: TrainState, given: _Given) -> dict[str, Any]:
+def _ready_arrays(state: TrainState, given: GivenData) -> dict[str, Any]:
     """Apply the steps, build the model, choose the loss and fit the targets to the outputs."""
     train = given.parts["train"]
     steps = _steps(state.preprocessing, train.x)
@@ -284,7 +146,7 @@ def _ready_arrays(state: TrainState, given: _Given) -> dict[str, Any]:
     }
 
 
-def _check_steps(state: TrainState, part: _Part) -> None:
+def _check_steps(state: TrainState, part: DataPart) -> None:
     """Raise ShapeError for sequences of bare numbers where the model takes features.
 
     Raise DataError for sequences where the model takes no lengths beside them.
@@ -382,7 +244,7 @@ def _task(loss: Any) -> str | None:
     return None
 
 
-def _fitting(loss: Any, part: _Part, outputs: Array, classes: Sequence[str] | None) -> Any:
+def _fitting(loss: Any, part: DataPart, outputs: Array, classes: Sequence[str] | None) -> Any:
     """The targets in the form that the loss takes. Raises DataError where they have none."""
     match loss:
         case CrossEntropy():
@@ -392,7 +254,7 @@ def _fitting(loss: Any, part: _Part, outputs: Array, classes: Sequence[str] | No
     return part.y
 
 
-def _class_targets(loss: CrossEntropy, part: _Part, outputs: Array) -> Any:
+def _class_targets(loss: CrossEntropy, part: DataPart, outputs: Array) -> Any:
     values = _values(part.y)
     if values.dtype.kind == "f":
         if part.y.ndim != outputs.ndim:
@@ -422,7 +284,9 @@ def _row(y: Any, first: int) -> int:
     return first
 
 
-def _number_targets(loss: Any, part: _Part, outputs: Array, classes: Sequence[str] | None) -> Array:
+def _number_targets(
+    loss: Any, part: DataPart, outputs: Array, classes: Sequence[str] | None
+) -> Array:
     is_binary = isinstance(loss, BinaryCrossEntropy)
     name = "bce" if is_binary else "mse"
     if isinstance(part.y, Sequences) or (

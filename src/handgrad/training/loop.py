@@ -78,10 +78,11 @@ def fit_epochs(
 
 def _session(state: TrainState, data: Fitting, epochs: int) -> TrainSession:
     """Make what moves the state, and set it to its start."""
-    identity = {} if state.run is None else identity_of(state, data.train, data.validation)
     state.parameters = state.model.bind()
     if state.sync_batch_norm:
         synchronize(state.model, state.replicas)
+    # Checkpoints compare the training with its identity, so that is of the ops that will run.
+    identity = {} if state.run is None else identity_of(state, data.train, data.validation)
     optimizer = state.replicas.updater(state.optimizer, state.parameters)
     update = chosen_update(state, optimizer)
     state.begin()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
@@ -54,20 +54,33 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def epoch_line(record: Mapping[str, Any], epochs: int) -> str:
+def fitted(parts: Sequence[tuple[int, str]], width: int | None) -> str:
+    """The texts in their order, beside one another; in so many columns those of the lowest ranks.
+
+    Those of rank 0 are always there. A width of None has room for all.
+    """
+    kept: dict[int, str] = {}
+    for i, (rank, text) in sorted(enumerate(parts), key=lambda each: each[1][0]):
+        taken = sum(len(each) + 2 for each in kept.values())
+        if rank == 0 or width is None or taken + len(text) <= width:
+            kept[i] = text
+    return "  ".join(kept[i] for i in sorted(kept))
+
+
+def epoch_line(record: Mapping[str, Any], epochs: int, width: int | None = None) -> str:
     """One epoch in words: "epoch  3/20  loss 0.1234  accuracy 96.42 %  ..."."""
-    width = len(str(epochs))
-    parts = [f"epoch {record['epoch']:>{width}}/{epochs}"]
+    digits = len(str(epochs))
+    parts = [(0, f"epoch {record['epoch']:>{digits}}/{epochs}")]
     for key, value in record.items():
         if value is None:
             continue
         name = key.replace("_", " ")
         if key.endswith("loss"):
-            parts.append(f"{name} {value:.4f}")
+            parts.append((0 if key == "loss" else 1, f"{name} {value:.4f}"))
         elif key.endswith("accuracy"):
-            parts.append(f"{name} {100 * value:6.2f} %")
-    parts.append(f"{record['examples_per_second']:,.0f} examples/s")
-    return "  ".join(parts)
+            parts.append((2, f"{name} {100 * value:6.2f} %"))
+    parts.append((3, f"{record['examples_per_second']:,.0f} examples/s"))
+    return fitted(parts, width)
 
 
 class _Pace:
@@ -144,11 +157,15 @@ class LineDisplay(Off):
 
 
 class Bar(Off):
-    """A rich progress bar, drawn at most ten times a second, above it a line for each epoch."""
+    """A rich progress bar, drawn at most ten times a second, above it a line for each epoch.
+
+    A narrow terminal has a short bar and fewer numbers: loss and time left are always there.
+    """
 
     every = 0.1
-    #: Columns that everything beside the bar takes; a narrow terminal gets a short bar.
-    numbers_width = 72
+    #: The columns of the bar, and the width from which the word "epoch" has room.
+    shortest, longest = 8, 28
+    wide = 60
 
     def __init__(self, epochs: int) -> None:
         from rich.progress import BarColumn, Progress, TextColumn
@@ -158,27 +175,35 @@ class Bar(Off):
         console = Console(markup=False, emoji=False)
         self.pace = _Pace(epochs)
         self.due = 0.0
+        self._bar = BarColumn(bar_width=self.longest)
         self._progress = Progress(
-            TextColumn("epoch {task.fields[epoch]}/{task.fields[epochs]}"),
-            BarColumn(bar_width=min(max(console.width - self.numbers_width, 8), 28)),
+            TextColumn("{task.fields[epoch]}"),
+            self._bar,
             TextColumn("{task.fields[numbers]}"),
             console=console,
             auto_refresh=False,
             transient=True,
         )
-        self._task = self._progress.add_task("", total=1, epoch=0, epochs=epochs, numbers="")
+        self._task = self._progress.add_task("", total=1, epoch="", numbers="")
         with _writing():
             self._progress.start()
 
     def start(self, epoch: int, done: int, examples: int) -> None:
         self.pace.start(epoch, done, examples)
-        self._progress.update(self._task, epoch=epoch + 1, total=examples, completed=done)
+        word = "epoch " if self._progress.console.width >= self.wide else ""
+        reached = f"{word}{epoch + 1}/{self.pace.epochs}"
+        self._progress.update(self._task, epoch=reached, total=examples, completed=done)
 
     def update(self, now: float, done: int, loss: float, accuracy: float | None) -> None:
         self.due = now + self.every
         rate, left = self.pace.measure(now, done)
-        reached = "" if accuracy is None else f"  accuracy {100 * accuracy:.2f} %"
-        numbers = f"loss {loss:.4f}{reached}  {rate:,.0f} examples/s  {clock(left)} left"
+        parts = [(0, f"loss {loss:.4f}")]
+        parts += [] if accuracy is None else [(1, f"accuracy {100 * accuracy:.2f} %")]
+        parts += [(2, f"{rate:,.0f} examples/s"), (0, f"{clock(left)} left")]
+        # Beside the numbers stand the epoch and the bar, with a space behind each.
+        room = self._progress.console.width - len(self._progress.tasks[0].fields["epoch"]) - 2
+        numbers = fitted(parts, room - self.shortest)
+        self._bar.bar_width = min(max(room - len(numbers), 1), self.longest)
         self._progress.update(self._task, completed=done, numbers=numbers)
         with _writing():
             self._progress.refresh()
@@ -186,7 +211,8 @@ class Bar(Off):
     def end_epoch(self, record: Mapping[str, Any]) -> None:
         self.pace.measure(time.perf_counter(), self.pace.examples)
         with _writing():
-            self._progress.print(epoch_line(record, self.pace.epochs), highlight=False)
+            width = self._progress.console.width
+            self._progress.print(epoch_line(record, self.pace.epochs, width), highlight=False)
 
     def close(self) -> None:
         with suppress(OSError, ValueError):  # the failure has been reported already

@@ -13,13 +13,30 @@ FIGURES: Final[dict[str, Callable[[float], str]]] = {
     "exact_match": "{:.2%}".format,
     "phoneme_error_rate": "{:.2%}".format,
     "bits_per_character": "{:.3f}".format,
+    **dict.fromkeys(("macro_precision", "macro_recall", "macro_f1", "auc"), "{:.3f}".format),
+    "calibration_error": "{:.3f}".format,
     "mean_absolute_error": plain,
+    "root_mean_squared_error": plain,
+    "r2": "{:.3f}".format,
 }
+#: Those that are shown first; the rest are beside them, class by class.
+BRIEF: Final = tuple(
+    name
+    for name in FIGURES
+    if name
+    not in ("macro_precision", "macro_recall", "calibration_error", "root_mean_squared_error")
+)
+_NAMES: Final = {"macro_f1": "macro F1", "auc": "AUC", "r2": "R²"}
+
+
+def named(name: str) -> str:
+    """The name of a figure in words."""
+    return _NAMES.get(name, name.replace("_", " "))
 
 
 def figure(name: str, value: float) -> str:
     """A figure in words: "exact match 99.50 %", "2.71 bits per character"."""
-    words, number = name.replace("_", " "), shown(name, value)
+    words, number = named(name), shown(name, value)
     return f"{number} {words}" if name.startswith("bits") else f"{words} {number}"
 
 

@@ -36,18 +36,20 @@ class Parts:
 class RunConfig(TrainSettings):
     """The settings of a recipe about training; `text` is the TOML that config.toml keeps.
 
-    `early_stopping` is a patience in epochs, on the validation loss. See `Trainer` for the others.
+    `early_stopping` is a patience in epochs, on the validation loss; `keep_best` keeps the weights
+    of the epoch where that is lowest, without stopping. See `Trainer` for the others.
     """
 
     epochs: int
     text: str
     early_stopping: int | None = None
+    keep_best: bool = False
 
 
 def trainer_of(config: RunConfig, model: Layer, loss: Any, optimizer: Optimizer) -> Trainer:
     """A trainer with these settings."""
     settings = {each.name: getattr(config, each.name) for each in fields(TrainSettings)}
-    if config.early_stopping is not None:
+    if config.early_stopping is not None or config.keep_best:
         settings["callbacks"] = [*config.callbacks, EarlyStopping(config.early_stopping)]
     return Trainer(model, loss, optimizer, **settings)
 

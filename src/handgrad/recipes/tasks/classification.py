@@ -21,7 +21,7 @@ from handgrad.inference.preprocessing import Preprocessing, Scale, Standardizati
 from handgrad.printing import plain
 from handgrad.recipes.tasks.task import Task
 from handgrad.training.review import Review
-from handgrad.training.reviews import NumbersReview, SequencesReview
+from handgrad.training.reviews import SequencesReview
 
 if TYPE_CHECKING:
     from handgrad.recipes.recipe import Recipe
@@ -61,8 +61,13 @@ def of(recipe: Recipe, data: Dataset) -> Task:
         found |= {"target_mean": list(targets.mean), "target_std": list(targets.std)}
         about["targets"] = targets
         summary += f"; the loss is of targets divided by their deviation, {plain(targets.std[0])}"
-        review = NumbersReview(data.x_test, data.y_test, targets)
         data = _with_targets(data, targets)
+    if "class_weights" in recipe.training and data.classes:
+        found["class_weights"] = _class_weights(recipe, data)
+    if "threshold" in recipe.training:
+        about["threshold"] = _threshold(recipe, data)
+        summary += f"; {quoted(data.classes[1])} is answered from a probability of "
+        summary += f"{about['threshold']:g} on"
     if recipe.model.type in SEQUENTIAL and data.classes:
         review = SequencesReview(data.x_test, data.y_test, data.classes, recipe.seed)
     return Task(data.name, data, len(data.x_train), summary, found, review, about=about)
@@ -194,6 +199,43 @@ def statistics(recipe: Recipe, x: Any) -> Standardization:
         return Standardization(tuple(recipe.data["mean"]), tuple(recipe.data["std"]))
     values = x.values if isinstance(x, Sequences) else np.asarray(x)
     return Standardization.of(values, every=recipe.data["standardize"] == "all")
+
+
+def _class_weights(recipe: Recipe, data: Dataset) -> list[float]:
+    """The weight of each class in the loss; those that nobody named have 1.
+
+    "balanced" gives each class of the training part the same weight together, with a mean of 1 over
+    its examples. A run that has them keeps them. Raises RecipeError for a class that is none.
+
+    Source: King, Zeng, Logistic regression in rare events data (2001), section 4.2.
+    """
+    if "class_weights" in recipe.data:
+        return list(recipe.data["class_weights"])
+    given = recipe.training["class_weights"]
+    if given == "balanced":
+        counts = np.bincount(data.y_train, minlength=len(data.classes))
+        seen = counts > 0
+        weights = np.where(seen, len(data.y_train) / (seen.sum() * np.maximum(counts, 1)), 1.0)
+        return [float(weight) for weight in weights]
+    for name in given:
+        if name not in data.classes:
+            raise RecipeError(
+                f"{recipe.name}: training.class_weights has {quoted(name)}; allowed: "
+                f"{listed(data.classes)}, the classes of {data.name}"
+            )
+    return [float(given.get(name, 1.0)) for name in data.classes]
+
+
+def _threshold(recipe: Recipe, data: Dataset) -> float:
+    """The probability from which the second class is answered. Raises RecipeError unless of two."""
+    if len(data.classes) != 2:
+        found = f"{len(data.classes)} classes" if data.classes else "a number to predict"
+        raise RecipeError(
+            f"{recipe.name}: training.threshold is {recipe.training['threshold']:g}, and "
+            f"{data.name} has {found}; allowed: with two classes, of which the second is answered "
+            "from it on"
+        )
+    return float(recipe.training["threshold"])
 
 
 def _target_statistics(recipe: Recipe, y: Array) -> Standardization:

@@ -32,6 +32,20 @@ def section(heading: str, note: str, body: str) -> str:
     return f"<section><h2>{heading}</h2>{said}{body}</section>"
 
 
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, foot: Sequence[str] = ()) -> str:
+    """A table of texts whose columns behind the first are numbers."""
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(row(cells, "td") for cells in rows)
+    below = f"<tfoot>{row(foot, 'td')}</tfoot>" if foot else ""
+    return (
+        f'<div class="scroll"><table class="numbers"><thead>{row(heads, "th")}</thead>'
+        f"<tbody>{body}</tbody>{below}</table></div>"
+    )
+
+
 def percent(value: float, digits: int = 2) -> str:
     """0.9876 as 98.76 %."""
     return f"{100 * value:.{digits}f}\N{NO-BREAK SPACE}%"

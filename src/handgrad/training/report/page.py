@@ -5,52 +5,66 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from html import escape
 from typing import Any
 
-from handgrad.arrays import Array
 from handgrad.escaping import printable
 from handgrad.layers.base import Layer
+from handgrad.printing import plain
 from handgrad.training.folder import Run
+from handgrad.training.importance import Importance
+from handgrad.training.judged import ClassAnswers, Judged, NumberAnswers
 from handgrad.training.progress import clock
 from handgrad.training.report import network
 from handgrad.training.report.charts import Series, figure, line_chart
 from handgrad.training.report.html import page, percent, section
-from handgrad.training.report.judgement import Judged, judgement
-from handgrad.training.review import Section, shown
+from handgrad.training.report.judgement import judgement
+from handgrad.training.report.quality import importance_table
+from handgrad.training.review import FIGURES, Section, named, shown
 from handgrad.writing import write_atomically
 
 TRAIN, VALIDATION, TEST = "var(--blue)", "var(--orange)", "var(--muted)"
 
 
-def write_report(
-    run: Run,
-    model: Layer,
-    summary: Mapping[str, Any],
-    shapes: Any = None,
-    judged: Judged | None = None,
-    outputs: Array | None = None,
-    own: Sequence[Section] = (),
-) -> None:
-    """Write report.html from the run's metrics, the outputs for the judged examples, and `own`.
+@dataclass(frozen=True)
+class Report:
+    """What the page is made of beside the run's metrics.
 
-    shapes: of one example, or of each array it is made of; None where that is not known.
+    shapes: of one example, or of each array it is made of; None where that is not known. judged and
+    answers: the examples that the model was judged on, if they can be shown; importances: of the
+    columns of a table; own: of a review.
     """
+
+    summary: Mapping[str, Any]
+    model: Layer
+    shapes: Any = None
+    judged: Judged | None = None
+    answers: ClassAnswers | NumberAnswers | None = None
+    importances: Sequence[Importance] = ()
+    own: Sequence[Section] = ()
+
+
+def write_report(run: Run, report: Report) -> None:
+    """Write report.html."""
     records = run.records()
     config = run.read_config()
+    summary, model, judged = report.summary, report.model, report.judged
     sections = [
         _figures(summary),
+        _remarks([*summary["doubts"], *summary["remarks"]]),
         _curves([record for record in records if record["kind"] == "epoch"], summary),
     ]
-    if judged is not None and outputs is not None:
-        sections.append(judgement(model, judged, outputs, summary["judged_on"]))
-    sections += [section(escape(each.heading), escape(each.note), each.body) for each in own]
+    if judged is not None and report.answers is not None:
+        sections.append(judgement(model, judged, report.answers, summary["judged_on"]))
+        sections.append(importance_table(report.importances, report.answers))
+    sections += [section(escape(each.heading), escape(each.note), each.body) for each in report.own]
     if judged is not None:
-        sections.append(network.filters(model, shapes))
+        sections.append(network.filters(model, report.shapes))
     gradients = [record for record in records if record["kind"] == "gradients"]
     sections.append(network.norms(gradients, model))
-    sections.append(network.layer_table(model, shapes))
+    sections.append(network.layer_table(model, report.shapes))
     sections.append(_facts(config, summary))
     name = run.folder.resolve().name
     recipe = tomllib.loads(config)
@@ -80,6 +94,11 @@ def _sentence(summary: Mapping[str, Any], classifies: bool) -> str:
             f" Of {summary['test_examples']:,} {summary['judged_on']} examples, {right:,} are "
             "classified right."
         )
+    if "threshold" in summary:
+        text += (
+            f" The second class is answered from a probability of {summary['threshold']:g} on; the "
+            "curves of each epoch are of the more probable class."
+        )
     return text
 
 
@@ -91,8 +110,10 @@ def _figures(summary: Mapping[str, Any]) -> str:
     part, extra = summary["judged_on"], summary["figures"]
     figures: list[tuple[str, Any, Callable[[Any], str]]] = [
         (f"{part} accuracy", summary["test_accuracy"], percent),
+        ("baseline accuracy", summary.get("baseline_accuracy"), percent),
         (f"{part} loss", summary["test_loss"], "{:.4f}".format),
-        *[(name.replace("_", " "), value, partial(shown, name)) for name, value in extra.items()],
+        *[(named(name), extra[name], partial(shown, name)) for name in FIGURES if name in extra],
+        ("baseline error", summary.get("baseline_error"), plain),
         ("training time", summary["seconds"], _duration),
         ("parameters", summary["parameters"], "{:,}".format),
     ]
@@ -102,6 +123,11 @@ def _figures(summary: Mapping[str, Any]) -> str:
         if value is not None
     )
     return f'<dl class="figures">{cells}</dl>'
+
+
+def _remarks(sentences: Sequence[str]) -> str:
+    said = "".join(f"<p>{escape(each)}</p>" for each in sentences)
+    return f'<div class="remarks">{said}</div>' if said else ""
 
 
 # -- curves ---------------------------------------------------------------------------------------
