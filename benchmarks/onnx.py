@@ -91,15 +91,15 @@ def _first(y: np.ndarray[Any, Any]) -> tuple[float, ...]:
     return tuple(map(float, y.reshape(-1)[:8]))
 
 
-def measure(model: str, *, threads: int, rounds: int, seconds: float) -> dict[str, Any]:
-    """Seconds of one example, round by round."""
+def measure(
+    model: str, *, threads: int, rounds: int, seconds: float, module: str = "benchmarks.onnx"
+) -> dict[str, Any]:
+    """Seconds of one example, or of what a module does for it, round by round."""
     found: dict[str, list[float]] = {name: [] for name in CONTENDERS}
     with ExitStack() as stack:
         running = [
             stack.enter_context(
-                Contender(
-                    name, "benchmarks.onnx", {"model": model, "threads": threads}, threads=threads
-                )
+                Contender(name, module, {"model": model, "threads": threads}, threads=threads)
             )
             for name in CONTENDERS
         ]

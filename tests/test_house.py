@@ -51,7 +51,7 @@ torch: dispatch kernels layers losses ops
 interop: layers losses torch
 jax: dispatch layers losses optimizers
 training: calls data dispatch inference io jax kernels layers lora losses models ops optimizers
-onnx: data dispatch geometry inference io layers models ops
+onnx: data dispatch geometry inference io layers losses models ops optimizers program
 sklearn: data dispatch layers losses models ops optimizers training
 mpi: dispatch layers optimizers training
 recipes: data inference io layers lora losses models ops optimizers training

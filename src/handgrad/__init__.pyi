@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from handgrad.models import Transformer as Transformer
     from handgrad.models import TwoLayerNet as TwoLayerNet
     from handgrad.onnx import export_onnx as export_onnx
+    from handgrad.onnx import export_training as export_training
     from handgrad.onnx import import_onnx as import_onnx
     from handgrad.products import matmul as matmul
     from handgrad.training import Trainer as Trainer

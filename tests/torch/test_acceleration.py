@@ -146,6 +146,63 @@ def test_an_accelerated_module_becomes_a_layer_too() -> None:
     np.testing.assert_array_equal(hg.from_torch(model)(x), layer(x))
 
 
+def test_restoring_undoes_it() -> None:
+    torch.manual_seed(0)
+    model = Model()
+    calls: list[Any] = []
+    model.lstm.register_forward_hook(lambda *_: calls.append("lstm"))
+    model.encoder.layers[0].linear1.eval()
+    modules, classes = dict(model.named_modules()), [type(each) for each in model.modules()]
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    tokens = torch.randint(1024, (2, 5))
+    expected = model(tokens)
+    report = hgt.accelerate(model)
+    restored = hgt.restore(model)
+    assert [type(each) for each in model.modules()] == classes
+    assert dict(restored.replaced) == dict(report.replaced)
+    assert restored.left == {}
+    assert all(each is modules[name] for name, each in model.named_modules())
+    found = dict(model.named_parameters(remove_duplicate=False))
+    assert all(found[name] is each for name, each in parameters.items())
+    assert model.head.weight is model.table.weight
+    assert not model.encoder.layers[0].linear1.training
+    assert torch.equal(model(tokens), expected)
+    assert calls == ["lstm", "lstm"]
+    assert not any("handgrad" in each.__class__.__module__ for each in model.modules())
+
+
+def test_restoring_takes_what_a_program_made_itself_and_leaves_derived_classes() -> None:
+    linear = hgt.Linear(512, 256)
+    nn.utils.parametrizations.weight_norm(linear)
+    model = nn.Sequential(hgt.LayerNorm(512), linear, hgt.GRU(256, 8), nn.ReLU())
+    assert str(hgt.restore(model)) == (
+        "replaced: 1 GRU, 1 LayerNorm\nleft: 1: it is of the class ParametrizedLinear"
+    )
+    assert [type(each) for each in model][::2] == [nn.LayerNorm, nn.GRU]
+    assert str(hgt.restore(nn.ReLU())) == "replaced: nothing"
+
+
+def test_an_optimizer_goes_on_through_both() -> None:
+    torch.manual_seed(0)
+    model, x = nn.LSTM(64, 64).double(), torch.randn(5, 3, 64, dtype=torch.float64)
+    other = copy.deepcopy(model)
+    weights = torch.randn(5, 3, 64, dtype=torch.float64)
+    optimizers = [torch.optim.Adam(each.parameters()) for each in (model, other)]
+    for turn in (hgt.accelerate, None, hgt.restore, None):
+        if turn is not None:
+            turn(model)
+        for each, optimizer in zip((model, other), optimizers, strict=True):
+            optimizer.zero_grad()
+            (each(x)[0] * weights).sum().backward()
+            optimizer.step()
+    for ours, theirs in zip(model.parameters(), other.parameters(), strict=True):
+        assert_close(ours.detach().numpy(), theirs.detach().numpy(), "torch float64")
+
+
 def test_only_modules_are_taken() -> None:
+    with pytest.raises(
+        ArgumentError, match=r"restore: a int is given; allowed: a torch\.nn"
+    ):
+        hgt.restore(3)
     with pytest.raises(ArgumentError, match=r"accelerate: a type is given; allowed: a torch\.nn"):
         hgt.accelerate(nn.Linear)

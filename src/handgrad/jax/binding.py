@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +14,7 @@ from handgrad.dispatch import engine, get_precision
 from handgrad.dispatch.translation import translating
 from handgrad.jax.loops import scanned
 from handgrad.layers.base import Layer
+from handgrad.layers.twins import twin
 
 
 class KeyGenerator(np.random.Generator):
@@ -37,17 +37,8 @@ class KeyGenerator(np.random.Generator):
 
 
 def bound(model: Layer, arrays: Mapping[str, Array], keys: Mapping[str, Array]) -> Layer:
-    """A model like this one with these parameters and buffers, and generators of these keys.
-
-    The model itself and its arrays stay as they are; so what forward writes into attributes stands
-    in the twin.
-    """
-    twins: dict[int, Any] = {}
-    for name, array in (*model.parameters.items(), *model.buffers.items()):
-        twins[id(array)] = arrays[name]
-    for name, generator in model.generators.items():
-        twins[id(generator)] = KeyGenerator(keys[name])
-    return copy.deepcopy(model, twins)
+    """A model like this one with these parameters and buffers, and generators of these keys."""
+    return twin(model, arrays, {name: KeyGenerator(keys[name]) for name in model.generators})
 
 
 @contextmanager

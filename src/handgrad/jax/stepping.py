@@ -126,15 +126,12 @@ def _updated(
 ) -> State:
     """Parameters and slots by the optimizer's rule."""
     steps = state.steps + 1
-    settings = {"lr": state.learning_rate, **optimizer.hyperparameters}
-    if optimizer.counts_steps:
-        settings["step"] = steps.astype(state.learning_rate.dtype)
-    parameters: dict[str, Array] = {}
-    slots: dict[str, dict[str, Array]] = {slot: {} for slot in optimizer.slots}
-    for name, parameter in state.parameters.items():
-        before = (state.slots[slot][name] for slot in optimizer.slots)
-        gradient = scale * gradients[name]
-        parameters[name], *after = type(optimizer).update(parameter, gradient, *before, **settings)
-        for slot, array in zip(optimizer.slots, after, strict=True):
-            slots[slot][name] = array
+    scaled = {name: scale * gradients[name] for name in state.parameters}
+    parameters, slots = optimizer.updated(
+        state.parameters,
+        scaled,
+        state.slots,
+        lr=state.learning_rate,
+        step=steps.astype(state.learning_rate.dtype),
+    )
     return state._replace(parameters=parameters, slots=slots, steps=steps)

@@ -2,6 +2,7 @@
 
     hg.export_onnx(model, "model.onnx")
     hg.import_onnx("model.onnx").model
+    hg.export_training(model, loss, optimizer, "training.onnx", (x, targets))
 
 Needs onnx, which is loaded with the first call: `pip install 'handgrad[onnx]'`; docs/onnx.md says
 more.
@@ -12,15 +13,19 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from handgrad.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from handgrad.inference.trained import TrainedModel
     from handgrad.layers.base import Layer
+    from handgrad.losses import Loss
+    from handgrad.optimizers import Optimizer
 
-__all__ = ["export_onnx", "import_onnx"]
+__all__ = ["export_onnx", "export_training", "import_onnx"]
 
 
 def export_onnx(
@@ -49,6 +54,36 @@ def export_onnx(
     from handgrad.onnx.export.file import write
 
     write(model, path, input_shape, lengths)
+
+
+def export_training(
+    model: Layer,
+    loss: Loss,
+    optimizer: Optimizer,
+    path: str | os.PathLike[str],
+    batch: tuple[Any, Any],
+    *,
+    start: str | os.PathLike[str] | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Write a training step as one ONNX graph: forward, loss, backward and the optimizer's update.
+
+    The operators are standard ones of version 17, so that any runtime of ONNX trains with the file,
+    also in a browser or on a phone. `batch` is an example, (inputs, targets), each one array or a
+    tuple of them, whose shapes are those of the graph; the numbers in it do not matter. The graph's
+    inputs are those of forward under their names, `target`, `lr`, `step` (the steps made so far,
+    where the optimizer counts them), and the state: parameters and buffers under their own names,
+    the optimizer's as `m.linear1.weight`. Its outputs are `loss` and the new state, each array as
+    `new.<name>`.
+
+    The state to start from comes back by name; with `start` it is also written there, as a graph
+    without inputs whose outputs it is. Raises ArgumentError for a model that draws random numbers
+    in training, and for a step with a function that has no rule, and RunError where a file cannot
+    be written.
+    """
+    _check_installed("export_training")
+    from handgrad.onnx.training.file import write
+
+    return write(model, loss, optimizer, path, batch, start)
 
 
 def import_onnx(

@@ -216,6 +216,31 @@ class Optimizer(metaclass=Explained):
             for target, values in zip((parameter, *slots), updated, strict=True):
                 target[...] = _flushed(values)
 
+    def updated(
+        self,
+        parameters: Mapping[str, Array],
+        gradients: Mapping[str, Array],
+        slots: Mapping[str, Mapping[str, Array]],
+        *,
+        lr: Any,
+        step: Any,
+    ) -> tuple[dict[str, Array], dict[str, dict[str, Array]]]:
+        """New parameters and slots by the rule, on arrays of any library; nothing here changes.
+
+        `lr` and `step`, counted from 1, may be arrays too.
+        """
+        settings = {"lr": lr, **self.hyperparameters}
+        if self.counts_steps:
+            settings["step"] = step
+        found: dict[str, Array] = {}
+        kept: dict[str, dict[str, Array]] = {slot: {} for slot in self.slots}
+        for name, parameter in parameters.items():
+            before = (slots[slot][name] for slot in self.slots)
+            found[name], *after = type(self).update(parameter, gradients[name], *before, **settings)
+            for slot, array in zip(self.slots, after, strict=True):
+                kept[slot][name] = array
+        return found, kept
+
     def _sweeps_over(
         self, parameters: Mapping[str, Array], gradients: Mapping[str, Array]
     ) -> list[_Sweep]:

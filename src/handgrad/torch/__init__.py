@@ -6,7 +6,7 @@ docs/pytorch.md says more. Needs PyTorch: `pip install 'handgrad[torch]'`.
 """
 
 try:
-    from handgrad.torch.acceleration import Acceleration, accelerate
+    from handgrad.torch.acceleration import Acceleration, accelerate, restore
     from handgrad.torch.attention import MultiheadAttention
     from handgrad.torch.conversion.parts import (
         LastStepModule,
@@ -52,4 +52,5 @@ __all__ = [
     "SelfAttention",
     "TransformerEncoderLayer",
     "accelerate",
+    "restore",
 ]

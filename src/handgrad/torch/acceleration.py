@@ -19,7 +19,15 @@ from handgrad.torch.encoder_layer import (
     alteration_of_parts,
     without_operator,
 )
-from handgrad.torch.modules import Conv1d, Conv2d, Linear, RMSNorm
+from handgrad.torch.modules import (
+    Conv1d,
+    Conv2d,
+    CrossEntropyLoss,
+    GroupNorm,
+    LayerNorm,
+    Linear,
+    RMSNorm,
+)
 from handgrad.torch.recurrent import GRU, LSTM, RNN
 
 #: Ours by PyTorch's, of which they are derived; they differ in forward alone.
@@ -36,6 +44,13 @@ _OURS: Final[Mapping[Any, Any]] = {
 }
 #: Modules that gain nothing alone, because PyTorch's kernels of them are fused too.
 _AS_FAST: Final = (nn.CrossEntropyLoss, nn.GroupNorm, nn.LayerNorm)
+#: PyTorch's by ours, those too that only a model's own program can have put there.
+_THEIRS: Final[Mapping[Any, Any]] = {
+    **{ours: theirs for theirs, ours in _OURS.items()},
+    CrossEntropyLoss: nn.CrossEntropyLoss,
+    GroupNorm: nn.GroupNorm,
+    LayerNorm: nn.LayerNorm,
+}
 #: Modules that compute with their children's parameters, and never call these.
 _WHOLE: Final = (MultiheadAttention, TransformerEncoderLayer)
 _TYPES: Final = (torch.float32, torch.float64, torch.bfloat16)
@@ -81,14 +96,40 @@ def accelerate(module: torch.nn.Module) -> Acceleration:
 
     Raises ArgumentError for anything but a torch.nn.Module.
     """
-    if not isinstance(module, nn.Module):
-        raise ArgumentError(
-            f"accelerate: a {type(module).__name__} is given; allowed: a torch.nn.Module"
-        )
+    _check_module("accelerate", module)
     replaced: dict[str, str] = {}
     left: dict[str, str] = {}
     _replace(module, "", replaced, left)
     return Acceleration(replaced, left)
+
+
+def restore(module: Any) -> Acceleration:
+    """Make the modules of handgrad.torch in a model PyTorch's own again, in place; report it.
+
+    It undoes `accelerate`: modules stay the objects that they are, with their parameters, buffers,
+    hooks and mode, and their class is the one of before. So the model computes PyTorch's bits, is
+    saved and exported as PyTorch's, and needs no handgrad to be loaded. Modules of classes that are
+    derived from those of handgrad.torch, as parametrizations make them, are left.
+
+    Raises ArgumentError for anything but a torch.nn.Module.
+    """
+    _check_module("restore", module)
+    replaced: dict[str, str] = {}
+    left: dict[str, str] = {}
+    for path, each in module.named_modules():
+        if type(each) in _THEIRS:
+            each.__class__ = _THEIRS[type(each)]
+            replaced[path] = type(each).__name__
+        elif isinstance(each, tuple(_THEIRS)):
+            left[path] = f"it is of the class {type(each).__name__}"
+    return Acceleration(replaced, left)
+
+
+def _check_module(function: str, module: Any) -> None:
+    if not isinstance(module, nn.Module):
+        raise ArgumentError(
+            f"{function}: a {type(module).__name__} is given; allowed: a torch.nn.Module"
+        )
 
 
 def _replace(module: Any, path: str, replaced: dict[str, str], left: dict[str, str]) -> None:

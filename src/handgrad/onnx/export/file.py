@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -40,10 +41,14 @@ def write(
             f"export_onnx: model is {shown(model)}; allowed: a layer or a hg.TrainedModel"
         )
     location = as_path("export_onnx", path)
-    proto = model_proto(trained, input_shape=input_shape, lengths=lengths)
+    save("export_onnx", location, model_proto(trained, input_shape=input_shape, lengths=lengths))
+
+
+def save(function: str, location: Path, proto: onnx.ModelProto) -> None:
+    """Write a model of ONNX. Raises ArgumentError for one that no file holds, and RunError."""
     if proto.ByteSize() > _LARGEST:
         raise ArgumentError(
-            f"export_onnx: the model has {proto.ByteSize()} bytes; allowed: {_LARGEST}, the most "
+            f"{function}: the model has {proto.ByteSize()} bytes; allowed: {_LARGEST}, the most "
             "that one file of ONNX holds"
         )
     try:
