@@ -48,7 +48,7 @@ io: data dispatch inference layers models
 lora: data io layers models
 torch: dispatch kernels layers losses ops
 interop: layers losses torch
-jax: dispatch layers losses optimizers
+jax: dispatch layers losses optimizers program
 training: calls data dispatch inference io jax kernels layers lora losses models ops optimizers
 onnx: data dispatch geometry inference io layers models ops
 sklearn: data dispatch layers losses models ops optimizers training
