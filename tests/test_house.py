@@ -49,7 +49,7 @@ io: data dispatch inference layers models
 lora: data io layers models
 torch: dispatch kernels layers losses ops
 interop: layers losses torch
-jax: dispatch layers losses optimizers
+jax: dispatch layers losses optimizers program
 training: calls data dispatch inference io jax kernels layers lora losses models ops optimizers
 onnx: data dispatch geometry inference io layers losses models ops optimizers program
 sklearn: data dispatch layers losses models ops optimizers training

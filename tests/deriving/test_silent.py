@@ -49,6 +49,43 @@ def test_setting_that_code_is_right_for_stays_free():
     np.testing.assert_array_equal(derived.backward(np.ones(2), cache), [5.0, 5.0])
 
 
+def _windows(x, kernel):
+    n, h, w = x.shape
+    rows, columns = kernel
+    return np.tanh(x).reshape(n, h // rows, rows, w // columns, columns).mean(axis=(2, 4))
+
+
+def _windows_by_default(x, kernel=(1, 1)):
+    return _windows(x, kernel)
+
+
+def _windows_by_note(x, kernel: tuple[int, int]):
+    return _windows(x, kernel)
+
+
+@pytest.mark.parametrize("function", [_windows, _windows_by_default, _windows_by_note])
+@pytest.mark.parametrize("kernel", [(2, 2), (3, 2)])
+def test_tuple_of_numbers_that_is_no_shape_is_a_setting(function, kernel):
+    derived = hg.derive(function, x=("N", "6 * H", "2 * W"), kernel=kernel)
+    x = np.random.default_rng(0).normal(size=(2, 12, 6))
+    assert hg.check((derived.forward, derived.backward), x, kernel=kernel).ok
+    with pytest.raises(ValueError, match=r"kernel is \(6, 1\); allowed: "):
+        derived.forward(x, kernel=(6, 1))
+
+
+def _product(x, w):
+    return x * w
+
+
+def test_tuples_of_numbers_alone_are_shapes():
+    derived = hg.derive(_product, x=(3, 4), w=(4,))
+    dx, dw = derived.backward(np.ones((3, 4)), derived.forward(np.ones((3, 4)), np.ones(4))[1])
+    assert dx.shape == (3, 4)
+    assert dw.shape == (4,)
+    with pytest.raises(hg.errors.ArgumentError, match="fails on its example"):
+        hg.derive(_product, x=(3, 4), w=(5,))
+
+
 def _running_sum(x):
     total = x[0]
     for t in range(1, x.shape[0]):

@@ -42,6 +42,32 @@ def test_a_function_without_loops_stays_as_it_is() -> None:
         assert loops.scanned(op.forward.reference) is op.forward.reference
 
 
+def test_a_loop_that_hangs_on_values_runs_as_it_is() -> None:
+    def halved(x: Any) -> Any:
+        for _ in range(3):
+            if x.sum() > 1:
+                x = x / 2
+        return x
+
+    halve = loops.scanned(halved)
+    assert halve is not halved
+    assert halve(jax.numpy.asarray([4.0, 8.0])).tolist() == [0.5, 1.0]
+
+
+@each(CASES)
+def test_all_loops_are_scanned(case: Case) -> None:
+    """No case of several steps falls back on its loop as it is written."""
+    arrays = {name: jax.numpy.asarray(array) for name, array in case.arrays().items()}
+
+    def step(arrays: Any) -> Any:
+        with engine("reference"), translating(loops.scanned):
+            y, cache = case.forward(arrays)
+            return case.backward(jax.tree.map(jax.numpy.ones_like, y), cache)
+
+    scans = str(jax.make_jaxpr(step)(arrays)).count("scan[")
+    assert scans >= 2 or arrays["x"].shape[1] == 1
+
+
 @each(ONE_PER_OP)
 def test_more_steps_are_no_more_code(case: Case) -> None:
     def code(steps: int) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from handgrad.deriving.reverse import gradient
 from handgrad.program import primitives  # noqa: F401 (fills the tables)
-from handgrad.program.loops import Rebuild, escaping, tree
+from handgrad.program.loops import rolled
 from handgrad.program.node import Node, Program, World, as_node, within
 from handgrad.program.run import run
 from handgrad.program.sizes import Size
@@ -88,14 +88,7 @@ class Forward:
         w.events = []
         result = trace_run(self.forward, arguments)
         outputs = [as_node(unwrap(x)) for x in leaves(result)]
-        events, w.events = w.events, None
-        w.guards = []
-        items = tree(events)
-        rebuild = Rebuild(escaping(items, outputs))
-        rebuild.items(items, {})
-        return Program(
-            [*self.inputs, *self.numbers.values()], [rebuild.node(o, {}) for o in outputs]
-        )
+        return Program([*self.inputs, *self.numbers.values()], rolled(outputs))
 
     def _input(self, spec: tuple[Any, ...], rng: np.random.Generator) -> Tracer:
         shape, kind = sizes_of(spec)

@@ -154,13 +154,39 @@ def at(values: Any, path: Path) -> Any:
     return values
 
 
-def read_arguments(
+def readings(
     forward: Callable[..., Any], examples: Sequence[Any], given: Mapping[str, Any]
-) -> Arguments:
-    """The arguments of a forward.
+) -> Iterator[Arguments]:
+    """The ways to read the arguments of a forward.
 
-    Raises ArgumentError for what the forward does not take, for a random generator, and where
-    there is no array.
+    A tuple of whole numbers beside shapes in letters, such as kernel=(2, 2), is a shape, or else a
+    setting. Raises ArgumentError as `read_arguments`, which is the first way.
+    """
+    first = read_arguments(forward, examples, given)
+    yield first
+    numbers = {str(spec.path[0]) for spec in first.specs if _is_numbers(spec)}
+    if len(numbers) == len(first.specs):
+        return
+    for settings in dict.fromkeys([*((name,) for name in sorted(numbers)), tuple(sorted(numbers))]):
+        yield read_arguments(forward, examples, given, settings)
+
+
+def _is_numbers(spec: Spec) -> bool:
+    plain = spec.example is None and len(spec.path) == 1 and bool(spec.shape)
+    return plain and not any(size.letters for size in spec.shape)
+
+
+def read_arguments(
+    forward: Callable[..., Any],
+    examples: Sequence[Any],
+    given: Mapping[str, Any],
+    settings: Collection[str] = (),
+) -> Arguments:
+    """The arguments of a forward; tuples of whole numbers are shapes.
+
+    They are settings among `settings`, and where the default or the annotation says so. Raises
+    ArgumentError for what the forward does not take, for a random generator, and where there is no
+    array.
     """
     signature = inspect.signature(forward)
     try:
@@ -175,11 +201,20 @@ def read_arguments(
     bound.apply_defaults()
     trees: dict[str, Any] = {}
     for name, value in bound.arguments.items():
-        trees[name] = _tree((name,), value, is_setting=name not in given_names)
+        is_setting = name in settings or name not in given_names
+        is_setting = is_setting or _takes_numbers(signature.parameters[name])
+        trees[name] = _tree((name,), value, is_setting=is_setting)
     arguments = Arguments(dict(signature.parameters), trees)
     if not arguments.specs:
         raise ArgumentError("derive: no array is given; allowed: arrays or their shapes in letters")
     return _settled(arguments)
+
+
+def _takes_numbers(parameter: inspect.Parameter) -> bool:
+    """Return whether a parameter is one of numbers by its default or its annotation."""
+    is_number = isinstance(parameter.default, int | tuple)
+    note = parameter.annotation
+    return is_number or str(getattr(note, "__origin__", note)).partition("[")[0].endswith("tuple")
 
 
 def _settled(arguments: Arguments) -> Arguments:

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from handgrad.deriving.algebra import Step, simplified
-from handgrad.deriving.arguments import Arguments, Path, leaves, read_arguments, renamed, solved
+from handgrad.deriving.arguments import (
+    Arguments,
+    Path,
+    leaves,
+    read_arguments,
+    readings,
+    renamed,
+    solved,
+)
 from handgrad.deriving.assumptions import Assumption, assumptions
 from handgrad.deriving.derivation import Derivation
 from handgrad.deriving.derived import Chain
@@ -39,8 +47,9 @@ def derive(
     which the cache is left aside; or an op, such as "layer_norm". Arrays are given as examples, or
     as shapes in letters, such as x=("N", "D"), mask=("N", "D", bool) and tokens=("N", int), which
     tell axes apart that are of one length by chance; dicts, tuples and lists of them are taken as
-    they are. Other arguments are settings. `assume` states sums that are constant, such as
-    {"sum(q, -1)": 1}. `wrt` names the arrays that get a gradient; all of floats unless given.
+    they are. Other arguments are settings, a tuple of numbers where the forward takes no array of
+    that shape. `assume` states sums that are constant, such as {"sum(q, -1)": 1}. `wrt` names the
+    arrays that get a gradient; all of floats unless given.
 
     Where a branch of the forward hangs on a value, a size or a setting, the derived forward raises
     ValueError where it would go another way. At a tie max gives each its share, and maximum(x, 0)
@@ -56,18 +65,21 @@ def derive(
     own = getattr(function, "arguments", None)
     if isinstance(own, Arguments) and not arrays and not named:  # a backward derived before
         return Deriving(name, function, own, facts, assume or {}, wrt).run()
+    refusal: ArgumentError | None = None
     if not arrays and not axes.keys() & named.keys():
-        refusal: ArgumentError | None = None
         for example in op_examples(forward, axes):
             try:
                 arguments = read_arguments(function, (), {**example, **named})
                 return Deriving(name, function, arguments, facts, assume or {}, wrt).run()
             except ArgumentError as error:
                 refusal = error
-        if refusal is not None:
-            raise refusal
-    arguments = read_arguments(function, arrays, named)
-    return Deriving(name, function, arguments, facts, assume or {}, wrt).run()
+    for arguments in readings(function, arrays, named) if refusal is None else ():
+        try:
+            return Deriving(name, function, arguments, facts, assume or {}, wrt).run()
+        except ArgumentError as error:
+            refusal = refusal or error
+    assert refusal is not None
+    raise refusal
 
 
 @dataclass

@@ -13,7 +13,7 @@ from handgrad.deriving.refusals import UnreadableError, refused
 from handgrad.deriving.samples import called
 from handgrad.errors import ArgumentError
 from handgrad.program import primitives as primitives
-from handgrad.program.loops import Rebuild, escaping, tree
+from handgrad.program.loops import rolled
 from handgrad.program.node import Node, Program, World, as_node, within
 from handgrad.program.sizes import Size
 from handgrad.program.trace import Refused, TracedInt, Tracer, unwrap
@@ -98,13 +98,7 @@ def traced(
             raise refused(why, function) from error
         cached = has_cache(result, Tracer)
         outputs = results_of(result[0] if cached else result, function)
-        events, w.events = w.events, None
-        # Those of shapes are made again with the nodes.
-        w.guards = [g for g in w.guards if g[0] not in ("==", "<=")]
-        items = tree(events)
-        rebuild = Rebuild(escaping(items, outputs))
-        rebuild.items(items, {})
-        outputs = [rebuild.node(node, {}) for node in outputs]
+        outputs = rolled(outputs)
     program = Program([*inputs.values(), *numbers.values()], outputs)
     return Traced(function, arguments, program, inputs, numbers, w, cached)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from handgrad.program.emit_loops import write_loop
+from handgrad.program.emit_loops import LoopWriting
+from handgrad.program.emit_scan import ScanWriting, can_scan
 from handgrad.program.expressions import LONG, ONCE, SHORT, Expressions
 from handgrad.program.inplace import CHANGES, last_read
 from handgrad.program.node import PRIMITIVES, Node, Program
@@ -48,7 +49,9 @@ class Emitter(Expressions):
                 self._several(node, [n for n in body if n.op == "part" and n.args[0] is node])
                 continue
             if node.op == "loop":
-                write_loop(self, node, [n for n in body if n.op == "part" and n.args[0] is node])
+                parts = [n for n in body if n.op == "part" and n.args[0] is node]
+                scans = self.library.name == "jax" and can_scan(node.attrs["loop"])
+                (ScanWriting if scans else LoopWriting)(self, node, parts).run()
             elif node.op in CHANGES:
                 self.change(node, self.uses)
             elif id(node) in reused:

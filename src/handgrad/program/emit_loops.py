@@ -9,14 +9,12 @@ from handgrad.program.inplace import VIEWS, chain
 from handgrad.program.node import Loop, Node, Program
 
 
-def write_loop(e: Expressions, node: Node, parts: Sequence[Node]) -> None:
+class LoopWriting:
     """The statements of a loop; its parts are variables afterwards."""
-    _Writing(e, node, {p.attrs["index"]: p for p in parts}).run()
 
-
-class _Writing:
-    def __init__(self, e: Expressions, node: Node, wanted: dict[int, Node]) -> None:
-        self.e, self.node, self.wanted = e, node, wanted
+    def __init__(self, e: Expressions, node: Node, parts: Sequence[Node]) -> None:
+        self.e, self.node = e, node
+        self.wanted = {p.attrs["index"]: p for p in parts}
         self.loop: Loop = node.attrs["loop"]
         body = self.loop.body
         self.body = body
@@ -25,6 +23,8 @@ class _Writing:
         #: The changes in place of each carried array; none where it is made anew.
         self.inside = [chain(r, c) for r, c in zip(self.results, self.carries, strict=True)]
         self.stacks: dict[int, str] = {}
+        #: Arrays that never change are stacked at the end, where there is a round for sure.
+        self.is_listed = not e.library.changes and bool(self.loop.count.constant)
 
     def run(self) -> None:
         e, loop = self.e, self.loop
@@ -43,9 +43,15 @@ class _Writing:
         if len(e.lines) == start:
             e.line("pass")
         e.indent -= 1
+        for name in self.stacks.values() if self.is_listed else ():
+            e.line(f"{name} = {e.alias}.stack({name})")
+        self._name_parts()
+
+    def _name_parts(self) -> None:
         for i, part in self.wanted.items():
-            carried = i < loop.carried
-            e.name(part, e.variables[id(self.carries[i])] if carried else self.stacks[i])
+            is_carried = i < self.loop.carried
+            name = self.e.variables[id(self.carries[i])] if is_carried else self.stacks[i]
+            self.e.name(part, name)
 
     def _before(self) -> None:
         """Variables for constants, for the first carried values, and the stacks."""
@@ -62,14 +68,26 @@ class _Writing:
             e.name(carry, name)
             is_new = first.op == "zeros" and id(first) not in e.variables
             copies = e.library.copies if self.inside[k] and not is_new else ""
-            e.line(f"{name} = {text}{copies}")
+            e.line(f"{name} = {self._first(first, carry, text)}{copies}")
         for i in range(self.loop.carried, len(self.body.outputs)):
             if i in self.wanted:
                 own = self.body.outputs[i].name
                 name = e.names.fresh(self.wanted[i].name or (f"{own}_all" if own else "stack"))
                 self.stacks[i] = name
-                shape = e.sizes((self.loop.count, *self.body.outputs[i].shape))
-                e.line(f"{name} = {e.alias}.empty({shape}{e.kind(self.body.outputs[i])})")
+                self._stack(i, name)
+
+    def _first(self, first: Node, carry: Node, text: str) -> str:
+        """The expression of a first carried value."""
+        return text
+
+    def _stack(self, i: int, name: str) -> None:
+        """An array that the rounds fill."""
+        e, out = self.e, self.body.outputs[i]
+        if self.is_listed:
+            e.line(f"{name} = []")
+            return
+        shape = e.sizes((self.loop.count, *out.shape))
+        e.line(f"{name} = {e.alias}.empty({shape}{e.kind(out)})")
 
     def _let(self, inner: Node, outer: Node, name: str) -> None:
         """Let a value of the body be what it is outside, as a variable."""
@@ -79,33 +97,42 @@ class _Writing:
         e.name(inner, e.variables.get(id(outer)) or e.arg(outer, 8), number=e.is_number(outer))
 
     def _round(self) -> None:
-        e, loop = self.e, self.loop
+        loop = self.loop
         places = {id(c): k for k, c in enumerate(self.carries)}
         stacked = {i: self.body.outputs[i] for i in self.stacks}
         for i, out in stacked.items():  # a carried value as it is before the round
             if id(out) in places:
                 self._keep(i, out)
         anew = [k for k in range(loop.carried) if not self.inside[k]]
-        changes = [change for each in self.inside for change in each]
-        later = [
-            *(self.results[k] for k in anew),
-            *(out for out in stacked.values() if id(out) not in places),
-            *(operand for change in changes for operand in change.args[1:]),
-        ]
-        e.program(
-            Program(self.body.inputs, later),
-            keep={*map(id, self.results), *map(id, stacked.values())},
-            carried=[(self.carries[k], self.results[k]) for k in anew],
-        )
+        own = [out for out in stacked.values() if id(out) not in places]
+        self._compute(anew, own, [(self.carries[k], self.results[k]) for k in anew])
         for i, out in stacked.items():
             if id(out) not in places:
                 self._keep(i, out)
         self._in_place()
         self._hand_on(anew)
 
+    def _compute(
+        self, anew: Sequence[int], stacked: Sequence[Node], reused: Sequence[tuple[Node, Node]]
+    ) -> None:
+        """Variables for what a round makes anew and stacks, and for what it puts into arrays."""
+        changes = [change for each in self.inside for change in each]
+        results = [self.results[k] for k in anew]
+        operands = [operand for change in changes for operand in change.args[1:]]
+        self.e.program(
+            Program(self.body.inputs, [*results, *stacked, *operands]),
+            keep={*map(id, self.results), *map(id, stacked)},
+            carried=reused,
+        )
+
     def _keep(self, i: int, out: Node) -> None:
         e, name = self.e, self.stacks[i]
-        e.line(e.stored(name, e.names.letters[self.loop.counter], e.text(out)))
+        if not self.is_listed:
+            e.line(e.stored(name, e.names.letters[self.loop.counter], e.text(out)))
+        elif self.loop.reverse:
+            e.line(f"{name}.insert(0, {e.text(out)})")
+        else:
+            e.line(f"{name}.append({e.text(out)})")
 
     def _in_place(self) -> None:
         """Changes of carried arrays; one that others read, through a view perhaps, comes last."""

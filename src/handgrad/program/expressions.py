@@ -17,7 +17,7 @@ from handgrad.program.inplace import CHANGES
 from handgrad.program.libraries import NUMPY, Library
 from handgrad.program.naming import Names
 from handgrad.program.node import PRIMITIVES, Node, Program
-from handgrad.program.primitives.table import HELPERS
+from handgrad.program.primitives.table import HELPERS, TORCH_TYPES, TYPES
 from handgrad.program.sizes import Size
 
 #: Longer expressions are taken apart.
@@ -96,10 +96,10 @@ class Expressions(ABC):
         """Further arguments of a function that makes an array of a node's kind."""
         if node.kind == "f":
             return self.dtype()
-        name = {"i": "int64", "b": "bool"}[node.kind]
-        own = f"{self.alias}.{name}" if name == "int64" or self.library.name == "torch" else name
-        where = f", device={self.like}.device" if self.library.name == "torch" else ""
-        return f", dtype={own}{where}"
+        if self.library.name != "torch":
+            return f", dtype={TYPES[node.kind]}"
+        where = f", device={self.like}.device" if self.like else ""
+        return f", dtype={TORCH_TYPES[node.kind].replace('torch', self.alias)}{where}"
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.indent + text)

@@ -28,10 +28,22 @@ from handgrad.program.node import (
 from handgrad.program.sizes import ONE, Size
 from handgrad.program.trips import escaping, tree
 
-__all__ = ["Rebuild", "Trip", "escaping", "flat", "looped", "tree"]
+__all__ = ["Rebuild", "Trip", "escaping", "flat", "looped", "rolled", "tree"]
 
 Letters: TypeAlias = Mapping[str, Size | int]
 _PEELED_FIRST, _PEELED_LAST = 3, 2  # one more than may differ at the start and at the end
+
+
+def rolled(outputs: list[Node]) -> list[Node]:
+    """The outputs of a trace, which ends here, built again with its loops rolled up."""
+    w = world()
+    events, w.events = w.events or [], None
+    # Those of shapes are made again with the nodes.
+    w.guards = [g for g in w.guards if g[0] not in ("==", "<=")]
+    items = tree(events)
+    rebuild = Rebuild(escaping(items, outputs))
+    rebuild.items(items, {})
+    return [rebuild.node(node, {}) for node in outputs]
 
 
 class Rebuild:

@@ -26,6 +26,8 @@ LEAVES = ("const", "table", "size", "input")
 """What has no operands and is no application of a primitive."""
 FIXED = ("const", "table", "size")
 """Leaves that no caller gives."""
+DTYPES: dict[str, type] = {"f": float, "i": int, "b": bool, "c": complex}
+"""NumPy's types of the kinds."""
 
 
 class Refused(Exception):  # noqa: N818 (a refusal is an answer; users catch it by this name)
@@ -168,6 +170,7 @@ class World:
         self.guards: list[Guard] = []
         self.events: list[Any] | None = None  # nodes and marks of rounds, while a trace runs
         self.line = 0
+        self.has_numbers = True  # of its nodes; without, a trace only knows shapes and kinds
         self.ties = "first"  # the slope where pieces meet: primitives/extremes.py
         self.refusal: Refused | None = None  # the first, should the user's `except` catch it
         #: Of a loop's node: the parts of the form that keeps what its reverse reads.
@@ -274,9 +277,14 @@ def build(op: str, *operands: Operand, **attrs: Any) -> Node:
         for a in args:
             settle(a)
     shape, kind = primitive.shape(*args, **attrs)
-    numbers = {k: concrete(v, w.lengths) for k, v in attrs.items()}
-    with np.errstate(all="ignore"):
-        value = primitive.evaluate(*(a.value for a in args), **numbers)
+    if w.has_numbers:
+        numbers = {k: concrete(v, w.lengths) for k, v in attrs.items()}
+        with np.errstate(all="ignore"):
+            value = primitive.evaluate(*(a.value for a in args), **numbers)
+    elif primitive.parts is not None:
+        value = tuple(blank(*each) for each in primitive.parts(*args, **attrs))
+    else:
+        value = blank(shape, kind)
     node = Node(op, args, attrs, tuple(map(Size.of, shape)), kind, value, line=w.line)
     if not isinstance(value, tuple) and tuple(map(w.length, node.shape)) != np.shape(value):
         raise AssertionError(f"{op}: sizes {node.shape} for a value of shape {np.shape(value)}")
@@ -286,6 +294,12 @@ def build(op: str, *operands: Operand, **attrs: Any) -> Node:
     else:
         w.known[key] = node
     return node
+
+
+def blank(shape: tuple[Size, ...], kind: str) -> np.ndarray[Any, Any]:
+    """Stands for the value of a node where there are no numbers: its shape and type, no memory."""
+    lengths = tuple(world().length(size) for size in shape)
+    return np.broadcast_to(np.asarray(DTYPES[kind]()), lengths)
 
 
 def settle(node: Node) -> None:

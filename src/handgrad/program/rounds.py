@@ -25,6 +25,8 @@ class Mark:
 def guard(relation: str, left: Any, right: Any, outcome: bool) -> None:
     """Notes an outcome that the forward went by; the emitted function checks it."""
     w = world()
+    if isinstance(left, Node) and not w.has_numbers:
+        w.refuse("what comes next hangs on a value")
     if w.events is None:
         w.guards.append((relation, left, right, outcome))
         return

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.program.node import Node, as_node, build, world
+from handgrad.program.node import DTYPES, Node, as_node, build, world
 from handgrad.program.primitives.axes import product
 from handgrad.program.primitives.fixed import constant, count
 from handgrad.program.primitives.joining import stack
 from handgrad.program.primitives.rearrange import sizes, spread
-from handgrad.program.primitives.record import DTYPES, Sample, record
-from handgrad.program.primitives.table import creation, known, refuse
+from handgrad.program.primitives.record import Sample, record
+from handgrad.program.primitives.table import TORCH_TYPES, TYPES, creation, known, refuse
 from handgrad.program.sizes import ONE, Size
 
 ZERO = Size.of(0)
@@ -20,12 +20,9 @@ _M, _N = Size.of("M"), Size.of("N")
 def type_text(e: Any, n: Node, library: str) -> str:
     """The type of made values as an argument."""
     kind = n.attrs.get("kind", "f")
-    names = {"i": "int", "b": "bool", "c": "complex"}
-    if library == "torch":
-        names = {"i": "torch.int64", "b": "torch.bool", "c": "torch.complex128"}
     if kind == "f":
         return str(e.dtype())
-    return f", dtype={names[kind]}" if library == "torch" else f", {names[kind]}"
+    return f", dtype={TORCH_TYPES[kind]}" if library == "torch" else f", {TYPES[kind]}"
 
 
 def _made(name: str) -> None:

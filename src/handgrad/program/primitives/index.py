@@ -92,6 +92,8 @@ def slice_size(part: slice, size: Size) -> Size:
 def mask_size(node: Node) -> Size:
     """The letter of how many elements a mask selects; masks of one value share it."""
     w = world()
+    if not w.has_numbers:
+        w.refuse("a mask selects as many elements as its values say")
     key = (np.shape(node.value), np.asarray(node.value).tobytes())
     if key not in w.masks:
         letter = f"count_{len(w.masks) + 1}" if w.masks else "count"

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.program.node import Node, as_node, build
+from handgrad.program.node import DTYPES, Node, as_node, build
 from handgrad.program.primitives.axes import same
 from handgrad.program.primitives.record import (
-    DTYPES,
     Gradients,
     Sample,
     Shaped,
@@ -19,11 +18,9 @@ from handgrad.program.primitives.record import (
     normal,
     record,
 )
-from handgrad.program.primitives.table import known, plain, refuse
+from handgrad.program.primitives.table import TORCH_TYPES, TYPES, known, plain, refuse
 
 I = as_node(1j)  # noqa: E741 (the imaginary unit)
-_TYPES = {"f": "float", "i": "int", "b": "bool", "c": "complex"}
-_TORCH = {"f": "torch.float64", "i": "torch.int64", "b": "torch.bool", "c": "torch.complex128"}
 
 
 def cast_text(method: str, types: dict[str, str]) -> Any:
@@ -32,7 +29,7 @@ def cast_text(method: str, types: dict[str, str]) -> Any:
     def text(e: Any, n: Node) -> str:
         (x,), kind = n.args, n.attrs["kind"]
         if plain(x):
-            return f"{_TYPES[kind]}({e.arg(x)})"
+            return f"{TYPES[kind]}({e.arg(x)})"
         return f"{e.arg(x, 9)}.{method}({types[kind]})"
 
     return text
@@ -55,8 +52,8 @@ record(
     lambda x, kind: np.asarray(x).astype(DTYPES[kind]),
     lambda x, kind: (x.shape, kind),
     astype_vjp,
-    text=cast_text("astype", _TYPES),
-    torch=cast_text("to", _TORCH),
+    text=cast_text("astype", TYPES),
+    torch=cast_text("to", TORCH_TYPES),
     rewrite=lambda x, kind: x if x.kind == kind else None,
     samples=(
         Sample(("M N",), {"kind": "i"}),

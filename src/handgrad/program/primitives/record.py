@@ -16,8 +16,6 @@ Spelling = str | Callable[[Any, Node], str | tuple[str, int]]
 Shaped = tuple[tuple[Size, ...], str]
 Gradients = tuple[Node | None, ...]
 
-DTYPES: dict[str, type] = {"f": float, "i": int, "b": bool, "c": complex}
-
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Values:
     """Values of a standard normal distribution."""

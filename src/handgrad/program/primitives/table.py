@@ -19,6 +19,9 @@ CREATION: set[Any] = set()  # traced without a traced operand, so that sizes kee
 CHANGING: set[Any] = set()  # in place: the result takes the first operand's place
 # What emitted code may call: name → library → source, in which `np` is the library's module.
 HELPERS: dict[str, dict[str, str]] = {}
+#: The types of the kinds: Python's, by which NumPy and JAX take their own, and PyTorch's.
+TYPES = {"f": "float", "i": "int", "b": "bool", "c": "complex"}
+TORCH_TYPES = {"f": "torch.float64", "i": "torch.int64", "b": "torch.bool", "c": "torch.complex128"}
 
 
 def refuse(reason: str, instead: str = "") -> NoReturn:
