@@ -16,6 +16,7 @@ EXAMPLES: Final = """
 handgrad notes layer_norm
 handgrad notes attention --numbers -o attention.pdf
 handgrad notes my.py:forward,backward --shape x=4,3
+handgrad notes lstm --numbers --alive
 handgrad notes relu --format md -o -
 """
 
@@ -52,6 +53,10 @@ def command(
     numbers: Annotated[
         bool, typer.Option("--numbers", help="With every value of a small example.")
     ] = False,
+    alive: Annotated[
+        bool,
+        typer.Option("--alive", help="A page that steps through the example, in HTML."),
+    ] = False,
     lang: Annotated[str, typer.Option("--lang", metavar="en|ro", help="The language.")] = "en",
     eta: Annotated[
         float, typer.Option("--eta", help="The learning rate of the updates with --numbers.")
@@ -83,12 +88,14 @@ def command(
     if out not in (None, "-") and format is None:
         format = format_of(Path(str(out)))
     chosen = format or "html"
+    if alive and chosen != "html":
+        raise ArgumentError(f"notes: --alive is given with the format {chosen}; allowed: html")
     arrays: list[Any] = []
     if shapes or inputs is not None:
         arrays = arrays_for(
             resolve(target), like=None, shapes=shapes or (), file=inputs, options=(), seed=0
         )
-    written = notes(target, *arrays, numbers=numbers, lang=lang, eta=eta)
+    written = notes(target, *arrays, numbers=numbers, lang=lang, eta=eta, alive=alive)
     if out == "-":
         standard_output().write(written.rendered(chosen))
     else:
