@@ -213,7 +213,7 @@ def test_an_element_decides_nothing():
 
 def test_an_element_of_very_many_parts_is_not_opened():
     whole = leaf(0, 0, 1.0)
-    for _ in range(9):
+    for _ in range(8):
         whole = made("*", made("tanh", whole), made("tanh", whole))
     with pytest.raises(Closed):
         made("*", made("tanh", whole), made("tanh", whole))
