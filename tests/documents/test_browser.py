@@ -21,8 +21,8 @@ pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="Chromium is not installed"),
 ]
 
-#: A page in a frame as wide as a phone; what is measured in it is the title of the page around it.
-PHONE = """<!DOCTYPE html><iframe id="frame" width="360" height="800" srcdoc="{page}"></iframe>
+#: A page in a frame of some width; what is measured in it is the title of the page around it.
+FRAME = """<!DOCTYPE html><iframe id="frame" width="{width}" height="800" srcdoc="{page}"></iframe>
 <script>
 const frame = document.getElementById("frame");
 frame.onload = async () => {{
@@ -34,10 +34,14 @@ frame.onload = async () => {{
 </script>"""
 
 
-def measured(page: str, expression: str, folder: Path) -> dict[str, object]:
-    """The value of an expression of JavaScript on a page, which it knows as `page`."""
+def measured(page: str, expression: str, folder: Path, width: int = 360) -> dict[str, object]:
+    """The value of an expression of JavaScript on a page, which it knows as `page`.
+
+    The page is as wide as a phone, or `width`.
+    """
     file = folder / "phone.html"
-    file.write_text(PHONE.format(page=html.escape(page), measured=expression), "utf-8")
+    framed = FRAME.format(page=html.escape(page), measured=expression, width=width)
+    file.write_text(framed, "utf-8")
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
     options = [f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=5000"]
     done = subprocess.run(

@@ -17,6 +17,7 @@ handgrad notes layer_norm
 handgrad notes attention --numbers -o attention.pdf
 handgrad notes my.py:forward,backward --shape x=4,3
 handgrad notes my.py:Dense --set n_in=3 --set n_out=4 --shape x=5,3
+handgrad notes lstm --numbers --alive
 handgrad notes relu --format md -o -
 """
 
@@ -53,6 +54,10 @@ def command(
     numbers: Annotated[
         bool, typer.Option("--numbers", help="With every value of a small example.")
     ] = False,
+    alive: Annotated[
+        bool,
+        typer.Option("--alive", help="A page that steps through the example, in HTML."),
+    ] = False,
     lang: Annotated[str, typer.Option("--lang", metavar="en|ro", help="The language.")] = "en",
     eta: Annotated[
         float, typer.Option("--eta", help="The learning rate of the updates with --numbers.")
@@ -85,6 +90,8 @@ def command(
     if out not in (None, "-") and format is None:
         format = format_of(Path(str(out)))
     chosen = format or "html"
+    if alive and chosen != "html":
+        raise ArgumentError(f"notes: --alive is given with the format {chosen}; allowed: html")
     arrays: list[Any] = []
     found: Any = target
     if shapes or inputs is not None or constructor:
@@ -93,7 +100,7 @@ def command(
         found = resolve(target, made_with, arrays=given.arrays)
         if given.without(found.made_of).arrays:
             arrays = arrays_for(found, given, like=None, options=(), seed=0)
-    written = notes(found, *arrays, numbers=numbers, lang=lang, eta=eta)
+    written = notes(found, *arrays, numbers=numbers, lang=lang, eta=eta, alive=alive)
     if out == "-":
         standard_output().write(written.rendered(chosen))
     else:

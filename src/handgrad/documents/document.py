@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from handgrad.documents.formulas.formula import Formula
+from handgrad.documents.story import Story
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +124,9 @@ Block: TypeAlias = Heading | Paragraph | Equation | Table | Figure | Alert | Lis
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`lang` is a key of `labels.LABELS`."""
+    """`lang` is a key of `labels.LABELS`; a page with a `story` has the script that shows it."""
 
     title: str
     lang: str = "en"
     blocks: tuple[Block, ...] = field(default=())
+    story: Story | None = None

@@ -1,4 +1,4 @@
-"""Notes as one HTML file: MathML, a stylesheet, no scripts, and nothing to fetch."""
+"""Notes as one HTML file: MathML, a stylesheet, nothing to fetch, and a script only for a story."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from html import escape
 from importlib.resources import files
 from typing import Final, assert_never
 
+from handgrad.documents import alive
 from handgrad.documents.document import (
     Alert,
     Block,
@@ -41,14 +42,17 @@ def page(document: Document) -> str:
 
     Raises HandgradError where latex2mathml is not installed.
     """
+    style, scripts = _stylesheet(), ""
+    if document.story is not None:
+        style, scripts = style + alive.style(), alive.scripts(document.story, document.lang)
     return (
         f'<!DOCTYPE html>\n<html lang="{escape(document.lang)}">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         '<meta name="generator" content="handgrad">\n'
-        f"<title>{escape(document.title)}</title>\n<style>\n{_stylesheet()}</style>\n</head>\n"
+        f"<title>{escape(document.title)}</title>\n<style>\n{style}</style>\n</head>\n"
         f'<body class="handgrad-page">\n<main class="handgrad">\n{_body(document)}</main>\n'
-        "</body>\n</html>\n"
+        f"{scripts}</body>\n</html>\n"
     )
 
 

@@ -10,6 +10,29 @@ from handgrad.errors import ArgumentError
 LABELS = {
     "en": {
         "after_rounds": "After the last step:",
+        "alive": "Step by step",
+        "alive_changed": (
+            "Changed by hand: the numbers here are computed anew, those of the page are its run's."
+        ),
+        "alive_closed": "This number is shown as it is: what it is made of is not followed.",
+        "alive_fold": "Fold",
+        "alive_given": "This number is given.",
+        "alive_goes": "{} goes into {} of the {} numbers of {}.",
+        "alive_help": (
+            "Point at a number to see what it is made of, or where it goes. The keys ← and → step; "
+            "in a matrix the arrows walk."
+        ),
+        "alive_edit": "Enter or a double click changes a number that is given.",
+        "alive_more": "and {} more",
+        "alive_next": "Next step",
+        "alive_part": "in part",
+        "alive_pause": "Pause",
+        "alive_play": "Play",
+        "alive_previous": "Previous step",
+        "alive_reset": "Numbers of the run",
+        "alive_row": "row {}, column {}",
+        "alive_step": "step {} of {}",
+        "alive_value": "New value",
         "again": "again, as in",
         "arriving": "From the next node come",
         "backward": "Backward",
@@ -121,6 +144,30 @@ LABELS = {
     },
     "ro": {
         "after_rounds": "După ultimul pas:",
+        "alive": "Pas cu pas",
+        "alive_changed": (
+            "Schimbat de mână: numerele de aici sunt calculate din nou, cele din pagină sunt ale "
+            "rulării ei."
+        ),
+        "alive_closed": "Numărul este arătat așa cum este: din ce e făcut nu se urmărește.",
+        "alive_fold": "Strânge",
+        "alive_given": "Numărul este dat.",
+        "alive_goes": "{} intră în {} din cele {} numere ale lui {}.",
+        "alive_help": (
+            "Arată un număr ca să vezi din ce e făcut, sau unde intră. Tastele ← și → fac pașii; "
+            "într-o matrice săgețile merg prin ea."
+        ),
+        "alive_edit": "Enter sau un dublu clic schimbă un număr dat.",
+        "alive_more": "și încă {}",
+        "alive_next": "Pasul următor",
+        "alive_part": "în parte",
+        "alive_pause": "Pauză",
+        "alive_play": "Pornește",
+        "alive_previous": "Pasul dinainte",
+        "alive_reset": "Numerele rulării",
+        "alive_row": "rândul {}, coloana {}",
+        "alive_step": "pasul {} din {}",
+        "alive_value": "Valoare nouă",
         "again": "din nou, ca în",
         "arriving": "De la nodul următor vin",
         "backward": "Înapoi",

@@ -8,6 +8,7 @@ from typing import Any
 
 from handgrad.documents.formulas.formula import Formula
 from handgrad.equations.glossary import Glossary
+from handgrad.program import Node
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class DerivedEquation:
     here: DerivedEquation | None = None
     #: True where the value replaces one of the same name in every round.
     updates: bool = False
+    #: The nodes of the example whose values these are.
+    nodes: tuple[Node, ...] = ()
 
     @property
     def says_nothing(self) -> bool:
@@ -57,6 +60,19 @@ class Meaning:
 
 
 @dataclass(frozen=True)
+class Arrived:
+    """An array that no equation makes: an input, or a gradient that comes in.
+
+    `parts` are its symbols with what each stands for: one, or one for each step.
+    """
+
+    node: Node
+    symbol: Formula
+    name: str
+    parts: tuple[tuple[Formula, Any], ...]
+
+
+@dataclass(frozen=True)
 class Derivation:
     forward: tuple[DerivedEquation, ...]
     backward: tuple[DerivedEquation, ...]
@@ -76,3 +92,7 @@ class Derivation:
     counter: Formula | None = None
     #: The names of backward that all gradients but the first are made of.
     behind_parameters: frozenset[str] = frozenset()
+    #: The arrays that come in, of forward and then of backward.
+    arrived: tuple[Arrived, ...] = ()
+    #: True where Python decided by the value of an array what to compute.
+    is_decided: bool = False

@@ -70,4 +70,10 @@ def derive(
         glossary,
         next((scope.counter(each) for each in loops.values() if not each.of_backward), None),
         lines.behind_parameters(),
+        tuple(meanings.arrived(lines)),
+        any(
+            branch.node is not None
+            for program in (found.run.forward, found.run.backward)
+            for branch in program.branches
+        ),
     )

@@ -71,7 +71,7 @@ class EquationWriter:
         for own, lettered, again in pairs:
             equation = self._equation(own, lettered, again)
             if equation is not None:
-                found.append(equation)
+                found.append(replace(equation, nodes=tuple(leaves(own.values))))
             elif found and own.names == (found[-1].name,):
                 found[-1] = self._reshaped(found[-1], own, lettered)
         return found
@@ -112,7 +112,8 @@ class EquationWriter:
         if self.symbols.name_result(name, own, lettered):
             site = lettered.site or Site(0, 0, 0, 0, name)
             single = Statement(lettered.frame, site, (), (name,), (own,), 0)
-            return self._single(single, single._replace(values=(lettered,)), again=False)
+            written = self._single(single, single._replace(values=(lettered,)), again=False)
+            return replace(written, nodes=(own,))
         value = own.value if isinstance(own, Node) else own
         return DerivedEquation(
             name,
@@ -123,6 +124,7 @@ class EquationWriter:
             figures(Writer(self.values), own) if isinstance(own, Node) else None,
             ((left, value),),
             (name, self._signature(lettered)),
+            nodes=tuple(leaves(own)),
         )
 
     # One equation

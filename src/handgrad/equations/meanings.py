@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from handgrad.documents.formulas.formula import Formula, Number, Text
-from handgrad.equations.derived import Meaning
+from handgrad.equations.derived import Arrived, Meaning
 from handgrad.equations.lines import EquationWriter
 from handgrad.equations.writer import Writer
 from handgrad.program import Node, leaves, values_of
@@ -134,9 +134,32 @@ def arriving(lines: EquationWriter) -> Iterator[Formula]:
 
 
 def _incoming(lines: EquationWriter) -> Iterator[tuple[Node, Any]]:
-    own, lettered = leaves(lines.values.runs.incoming), leaves(lines.scope.runs.incoming)
-    for value, node in zip(own, lettered, strict=True):
+    for value, node in zip(*_arriving(lines), strict=True):
         yield node, value.value
+
+
+def arrived(lines: EquationWriter) -> Iterator[Arrived]:
+    """The inputs and the gradients that come in, each with its node in the example."""
+    scope = lines.scope
+    own, lettered = (runs.forward.arguments for runs in (lines.pair.run, lines.pair.lettered))
+    found = [(node, lettered.get(name), name) for name, node in own.items()]
+    found += [(node, twin, "") for node, twin in zip(*_arriving(lines), strict=True)]
+    for node, twin, name in found:
+        if not (isinstance(node, Node) and isinstance(twin, Node) and is_array(node.value)):
+            continue
+        named = scope.symbols.get(twin)
+        code = named.name if named is not None else name
+        axis = scope.step_axes.get(twin) if twin in scope.symbols and scope.loops else None
+        index = None if axis is None else scope.counter(next(iter(scope.loops.values())))
+        symbol = scope.glossary.symbol(code, 0 if named is None else named.primes, index)
+        whole = [(symbol, node.value)]
+        parts = whole if axis is None else lines.steps(twin, node.value, axis)
+        yield Arrived(node, symbol, code, tuple(parts))
+
+
+def _arriving(lines: EquationWriter) -> tuple[list[Node], list[Node]]:
+    own, lettered = (leaves(each.runs.incoming) for each in (lines.values, lines.scope))
+    return list(own), list(lettered)
 
 
 def kept(lines: EquationWriter) -> Iterator[Meaning]:

@@ -31,6 +31,7 @@ from handgrad.documents.formulas.formula import (
 from handgrad.documents.formulas.numbers import number
 from handgrad.documents.labels import label
 from handgrad.equations import docstrings, verdicts
+from handgrad.equations.alive.story import story
 from handgrad.equations.equations import Derivation, Meaning, derive
 from handgrad.equations.glossary import is_parameter
 from handgrad.equations.measured import Measure
@@ -48,13 +49,18 @@ def document(
     lang: str = "en",
     eta: float = 0.1,
     measure: Measure | None = None,
+    alive: bool = False,
 ) -> Document:
     """What it is, its symbols, both passes, the cache, the edges, and how well it is checked.
 
     With `numbers` every equation goes on with the values of the example, and the parameters are
-    updated with the learning rate `eta`. Raises ArgumentError where a pass fails on the inputs.
+    updated with the learning rate `eta`. With `alive` the document has the story of the example's
+    run. Raises ArgumentError where a pass fails on the inputs.
     """
-    return Document(topic.title, lang, tuple(_Notes(topic, numbers, lang, eta).blocks(measure)))
+    notes = _Notes(topic, numbers, lang, eta)
+    blocks = tuple(notes.blocks(measure))
+    told = story(notes.derivation, notes.board.anchor) if alive else None
+    return Document(topic.title, lang, blocks, told)
 
 
 class _Notes:

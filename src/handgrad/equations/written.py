@@ -101,6 +101,11 @@ class Board:
         """True for an equation that has its number."""
         return _stated(equation) in self._numbered
 
+    def anchor(self, equation: DerivedEquation) -> str:
+        """Where an equation stands on the page."""
+        number = self._numbered.get(_stated(equation))
+        return "" if number is None else f"eq-{number}"
+
     def line(self, formula: Formula, shape: Formula | None = None) -> Line:
         self._count += 1
         return Line(formula, str(self._count), shape)
