@@ -37,6 +37,10 @@ class Fault:
     alternatives: tuple[tuple[str, str], ...] = ()
     #: False where it says why the gradients could not be judged, not that one is wrong.
     judged: bool = True
+    #: The line of the target's source that it concerns; 0 if unknown.
+    line: int = 0
+    #: The change of that source that was run and puts the gradient right, as a diff; "" if none.
+    diff: str = ""
 
 
 @dataclass(frozen=True)
