@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from handgrad.console import Console
-from handgrad.escaping import one_line, printable
+from handgrad.escaping import cut, listed, one_line, printable, quoted
 
 ACTS = [
     *(chr(i) for i in (*range(32), *range(127, 160)) if chr(i) not in "\t\n"),
@@ -64,3 +64,29 @@ def test_a_table_has_room_for_escapes():
     assert lines.count(SHOWN) == 4
     widths = {len(line) for line in lines.splitlines() if line[0] in "┏┃┡│└"}
     assert len(widths) == 1
+
+
+def test_what_is_quoted_keeps_its_ends():
+    assert quoted("it") == "'it'"
+    assert quoted(7) == "'7'"
+    found = quoted("begin" + 3000 * "x" + "end")
+    assert found.startswith("'beginxx")
+    assert found.endswith("xxend'")
+    assert len(found) == 62
+
+
+@pytest.mark.parametrize("letter", ["\x1b", "\U000e0001", "\udcff", "'"])
+def test_escapes_count_as_letters(letter):
+    assert len(quoted(3000 * letter)) <= 122
+
+
+def test_a_list_says_how_many_more_there_are():
+    assert listed([]) == "none"
+    assert listed("abc") == "a, b, c"
+    assert listed(map(str, range(2000))) == "0, 1, 2, 3, 4, 5, 6, 7 and 1,992 more"
+    assert len(listed(2 * ["x" * 3000])) == 2 * 60 + 2
+
+
+def test_a_text_is_cut_to_its_length():
+    assert cut("x" * 60) == "x" * 60
+    assert len(cut("x" * 61)) == 60

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from handgrad.layers import MaxPool1d as MaxPool1d
     from handgrad.layers import MaxPool2d as MaxPool2d
     from handgrad.layers import MultiHeadAttention as MultiHeadAttention
+    from handgrad.layers import Pad as Pad
     from handgrad.layers import PositionalEncoding as PositionalEncoding
     from handgrad.layers import Recompute as Recompute
     from handgrad.layers import Residual as Residual

@@ -19,6 +19,7 @@ from handgrad.dispatch.signature import GENERATOR, NONE, NUMBER, kinds_of, settl
 from handgrad.dispatch.values import shown
 from handgrad.elsewhere import ARGUMENTS, CALLS
 from handgrad.errors import ArgumentError, HandgradError
+from handgrad.keywords import full_signature
 from handgrad.suggestions import did_you_mean
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -111,7 +112,7 @@ def _check_sizes(name: str, given: inspect.BoundArguments) -> None:
 @functools.cache
 def signature_of(method: Callable[..., Any]) -> inspect.Signature:
     """The signature of a method, without self."""
-    given = inspect.signature(method)
+    given = full_signature(method)
     return given.replace(parameters=list(given.parameters.values())[1:])
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from typing import Final
 
+from handgrad.escaping import cut
+
 #: Letters of one word of an error's text, and of all, at most.
 _WORD: Final = 400
 _TEXT: Final = 2000
@@ -20,12 +22,7 @@ class HandgradError(Exception):
     def __str__(self) -> str:
         text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in super().__str__())
         words = text.split(" ") if len(text) > _WORD else [text]
-        return _cut(" ".join(_cut(word, _WORD) for word in words), _TEXT)
-
-
-def _cut(text: str, most: int) -> str:
-    """The text without its middle where it has more letters."""
-    return text if len(text) <= most else f"{text[: most // 2]}…{text[1 - most // 2 :]}"
+        return cut(" ".join(cut(word, _WORD) for word in words), _TEXT)
 
 
 class HandgradWarning(UserWarning):

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.suggestions import suggesting
@@ -114,7 +114,7 @@ def for_activation(activation: str) -> Initializer:
 
 
 def xavier_uniform(
-    shape: Shape, rng: np.random.Generator, *, gain: float = 1.0, dtype: Any = np.float32
+    shape: Shape, rng: np.random.Generator, *, gain: float = 1.0, dtype: DTypeLike = np.float32
 ) -> NDArray[Any]:
     """U(−a, a) with a = gain · √(6 / (fan_in + fan_out))."""
     bound = gain * math.sqrt(6 / max(sum(fans(shape)), 1))
@@ -122,7 +122,7 @@ def xavier_uniform(
 
 
 def xavier_normal(
-    shape: Shape, rng: np.random.Generator, *, gain: float = 1.0, dtype: Any = np.float32
+    shape: Shape, rng: np.random.Generator, *, gain: float = 1.0, dtype: DTypeLike = np.float32
 ) -> NDArray[Any]:
     """N(0, σ²) with σ = gain · √(2 / (fan_in + fan_out))."""
     std = gain * math.sqrt(2 / max(sum(fans(shape)), 1))
@@ -135,7 +135,7 @@ def he_uniform(
     *,
     gain: float = GAINS["relu"],
     mode: str = "fan_in",
-    dtype: Any = np.float32,
+    dtype: DTypeLike = np.float32,
 ) -> NDArray[Any]:
     """U(−a, a) with a = gain · √(3 / fan)."""
     bound = gain * math.sqrt(3 / _fan(shape, mode))
@@ -148,7 +148,7 @@ def he_normal(
     *,
     gain: float = GAINS["relu"],
     mode: str = "fan_in",
-    dtype: Any = np.float32,
+    dtype: DTypeLike = np.float32,
 ) -> NDArray[Any]:
     """N(0, σ²) with σ = gain / √fan."""
     std = gain / math.sqrt(_fan(shape, mode))
@@ -167,14 +167,14 @@ def normal(
     *,
     mean: float = 0.0,
     std: float = 1.0,
-    dtype: Any = np.float32,
+    dtype: DTypeLike = np.float32,
 ) -> NDArray[Any]:
     """N(mean, std²)."""
     return rng.normal(mean, std, shape).astype(dtype)
 
 
 def uniform(
-    shape: Shape, rng: np.random.Generator, *, bound: float = 1.0, dtype: Any = np.float32
+    shape: Shape, rng: np.random.Generator, *, bound: float = 1.0, dtype: DTypeLike = np.float32
 ) -> NDArray[Any]:
     """U(−bound, bound)."""
     return rng.uniform(-bound, bound, shape).astype(dtype)
@@ -187,7 +187,7 @@ def truncated_normal(
     mean: float = 0.0,
     std: float = 1.0,
     bound: float = 2.0,
-    dtype: Any = np.float32,
+    dtype: DTypeLike = np.float32,
 ) -> NDArray[Any]:
     """N(mean, std²) with every draw further than `bound` standard deviations from the mean redrawn.
 
@@ -205,7 +205,7 @@ def truncated_normal(
 
 
 def orthogonal(
-    shape: Shape, rng: np.random.Generator, *, gain: float = 1.0, dtype: Any = np.float32
+    shape: Shape, rng: np.random.Generator, *, gain: float = 1.0, dtype: DTypeLike = np.float32
 ) -> NDArray[Any]:
     """gain · Q, where Q as a (shape[0], rest) matrix has orthonormal rows or columns, whichever are
     fewer; uniform over such matrices, because the signs of R's diagonal are moved into Q."""
@@ -218,14 +218,18 @@ def orthogonal(
 
 
 def constant(
-    shape: Shape, rng: np.random.Generator | None = None, *, value: float, dtype: Any = np.float32
+    shape: Shape,
+    rng: np.random.Generator | None = None,
+    *,
+    value: float,
+    dtype: DTypeLike = np.float32,
 ) -> NDArray[Any]:
     """The same value everywhere; no draw is made."""
     return np.full(shape, value, dtype=dtype)
 
 
 def zeros(
-    shape: Shape, rng: np.random.Generator | None = None, *, dtype: Any = np.float32
+    shape: Shape, rng: np.random.Generator | None = None, *, dtype: DTypeLike = np.float32
 ) -> NDArray[Any]:
     """0 everywhere; no draw is made."""
     return np.zeros(shape, dtype=dtype)

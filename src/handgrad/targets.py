@@ -198,7 +198,9 @@ def _importing(home: str) -> Iterator[None]:
     """Whatever the module raises, as one sentence; except that there is no such module."""
     try:
         yield
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's own class of errors may be none of Exception
         missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
         if missing is not None and f"{home}.".startswith(f"{missing}."):
             raise

@@ -66,7 +66,9 @@ def test_folders_of_known_files_have_recipes_of_their_own(tmp_path):
     write_idx_set(tmp_path / "digits-of-mine")
     write_idx_set(tmp_path / "Fashion-MNIST", compressed=True)
     write_cifar_batches(tmp_path / "cifar")
-    found = {name: described("train", str(tmp_path / name), None) for name in os.listdir(tmp_path)}
+    found = {
+        name: described("train", str(tmp_path / name), None, {}) for name in os.listdir(tmp_path)
+    }
     names = {name: Path(each.recipe.name).stem for name, each in found.items()}
     assert names == {
         "digits-of-mine": "mnist-cnn",
@@ -240,11 +242,12 @@ def test_a_number_of_a_table_is_predicted_as_it_is(handgrad, tmp_path):
 
 
 def test_a_table_that_is_wrong_is_refused(refused, tmp_path):
-    table = _table(tmp_path / "t.csv", "a,b,c", [(1, 2, "x"), (1, "", "y")] * 5)
-    assert "row 3 has '' in column 'b'; expected a number" in refused("train", table)
-    assert "has no column 'd'; expected one of 'a, b, c'" in refused(
-        "train", table, "--target", "d"
+    table = _table(tmp_path / "t.csv", "a,b,c", [("same", "", "x"), ("same", "", "y")] * 5)
+    message = (
+        "no column has anything to learn from (a: the same in each row; b: no cell has a value)"
     )
+    assert message in refused("train", table)
+    assert "has no column 'd'; expected one of a, b, c" in refused("train", table, "--target", "d")
     assert "together with --data" in refused("train", table, "--data", table)
 
 

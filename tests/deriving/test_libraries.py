@@ -26,9 +26,16 @@ def _sorted(x):
     return np.sort(x, axis=1)[:, ::-1][:, : x.shape[1] // 2].mean(axis=1)
 
 
+def _reversed(x):
+    """Axes read from their ends, one of them after a new axis, and means that keep every axis."""
+    turned = x[None, ::-1, 1:] * np.exp(x)[::-1, None, :-1]
+    return turned * (x - x.mean(keepdims=True))[::-1, ::-1][:, 1:]
+
+
 @pytest.mark.parametrize(
     ("forward", "given"),
     [
+        (_reversed, {"x": ("N", "D")}),
         (_kinds, {"x": ("N", "D"), "slopes": ("N",)}),
         (_placed, {"x": ("N", "C"), "y": ("N", int)}),
         (_sorted, {"x": ("N", "D")}),

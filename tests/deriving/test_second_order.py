@@ -37,3 +37,22 @@ def test_rnn():
         torch_rnn, tuple(tensors), tuple(torch.tensor(v) for v in vectors)
     )[1]
     np.testing.assert_allclose(derived.jvp(tuple(vectors), *arrays), wanted, rtol=1e-10)
+
+
+def kinked(x):
+    h = np.zeros(x.shape[0])
+    for t in range(x.shape[1]):
+        z = x[:, t] + h
+        e = np.exp(-np.abs(z))
+        h = np.where(z >= 0, 1, e) * e * x[:, t] + h
+    return h
+
+
+def test_arrays_of_zeros_that_loops_change_are_none_that_others_read():
+    derived = hg.derive(kinked, x=("N", "T"))
+    rng = np.random.default_rng(3)
+    x, v = rng.standard_normal((2, 2, 4))
+    dy = rng.standard_normal(2)
+    ends = [derived.backward(dy, derived.forward(x + step * v)[1]) for step in (1e-5, -1e-5)]
+    wanted = (ends[0] - ends[1]) / 2e-5
+    np.testing.assert_allclose(derived.hvp(v, dy, x), wanted, rtol=1e-7, atol=1e-7)

@@ -10,7 +10,7 @@ import pytest
 from handgrad import dispatch
 
 FOLDER = Path(dispatch.__file__).parent
-LEAVES = {"handgrad", "handgrad.arrays", "handgrad.errors"}
+LEAVES = {"handgrad", "handgrad.arrays", "handgrad.errors", "handgrad.escaping"}
 SETTINGS = {"handgrad", "handgrad.errors"} | {
     f"handgrad.dispatch.{name}" for name in ("cores", "cpu_caches", "values")
 }

@@ -34,9 +34,9 @@ from handgrad.equations.models.sample import target_for
 from handgrad.equations.models.steps import OpCall
 from handgrad.equations.models.symbols import value_gradient
 from handgrad.equations.tracing import in_order
+from handgrad.geometry.steps import active_steps, in_time_order
 from handgrad.layers.attention import merge_heads, split_heads
 from handgrad.ops import gelu, positional_encoding, scores
-from handgrad.ops.recurrence import active_steps, in_time_order
 from tests.equations.calculating import Calculator, softmax, without_letters
 from tests.equations.reading import replaced
 from tests.tolerances import assert_close

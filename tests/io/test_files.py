@@ -96,7 +96,7 @@ HOSTILE = {
     "another model": (lambda e: _dense(e)["settings"].update(out_features=1), "does not fit"),
     "an unknown step": (
         lambda e: e.update(preprocessing=[{"step": "exec", "code": "1"}]),
-        "expected a step of scale",
+        "expected a step of table, scale",
     ),
     "a wrong step": (
         lambda e: e.update(preprocessing=[{"step": "scale", "maximum": 0}]),

@@ -16,7 +16,14 @@ from tests.tolerances import assert_close
 pytestmark = pytest.mark.skipif(kernels.native is None, reason="there are no kernels here")
 
 #: (M, K, N): cut across, down and both ways, with sums of up to ten steps.
-SIZES = [(256, 9001, 96), (500, 1100, 130), (1500, 4100, 40), (40, 9000, 700), (123, 600, 777)]
+SIZES = [
+    (256, 9001, 96),
+    (500, 1100, 130),
+    (1500, 4100, 40),
+    (40, 9000, 700),
+    (123, 600, 777),
+    (900, 7, 3004),
+]
 
 
 @pytest.fixture(autouse=True)

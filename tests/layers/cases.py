@@ -39,6 +39,7 @@ from handgrad.layers import (
     MaxPool1d,
     MaxPool2d,
     MultiHeadAttention,
+    Pad,
     PositionalEncoding,
     Residual,
     RMSNorm,
@@ -148,6 +149,10 @@ CASES = [
     Case("avg-pool1d", lambda rng: AvgPool1d(3, 2, 1, count_include_pad=False), (2, 3, 8)),
     Case("avg-pool1d-global", lambda rng: AvgPool1d("global"), (2, 3, 5)),
     Case("flatten", lambda rng: Flatten(), (2, 3, 4)),
+    *(
+        Case(f"pad-{mode}", lambda rng, mode=mode: Pad((2, 1, 0, 2), mode=mode), (2, 3, 4))
+        for mode in ("constant", "reflect", "replicate", "circular")
+    ),
     Case("layer-norm", lambda rng: LayerNorm(5, dtype=F64), (3, 2, 5)),
     Case("layer-norm-without-bias", lambda rng: LayerNorm(5, bias=False, dtype=F64), (3, 2, 5)),
     Case("rms-norm", lambda rng: RMSNorm(5, dtype=F64), (3, 5)),

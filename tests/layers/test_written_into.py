@@ -90,7 +90,7 @@ def test_a_key_of_any_type_is_named(layer: Layer) -> None:
 
 def test_many_names_are_counted() -> None:
     many = {f"p{i}": np.zeros(1) for i in range(200)}
-    with pytest.raises(ArgumentError, match=r"p7, \.\.\. \(200 names\)") as error:
+    with pytest.raises(ArgumentError, match=r"p7 and 192 more") as error:
         FlatArrays.of(many).copy_from({})
     assert len(str(error.value)) < 200
 

@@ -9,8 +9,8 @@ import pytest
 
 import handgrad as hg
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.geometry.positions import table
 from handgrad.models.transformer import Transformer
-from handgrad.ops.positional_encoding import table
 from tests.layers.gradients import check_destinations, check_gradients
 from tests.models.comparing import assert_greedy_is_forward
 from tests.tolerances import assert_close

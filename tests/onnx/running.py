@@ -56,7 +56,9 @@ def _random_states(model: Layer) -> Layer:
     return model
 
 
-LAYERS = [_of_layers(case) for case in CASES]
+#: Pad has no rule: the operator of that name in this version wants the number of x's axes.
+EXPORTED = [case for case in CASES if not case.name.startswith("pad-")]
+LAYERS = [_of_layers(case) for case in EXPORTED]
 RECURRENT = [
     _recurrent(kind, **settings)
     for kind, own in ((hg.RNN, {}), (hg.GRU, {}), (hg.LSTM, {}), (hg.LeakyRNN, {"alpha": 0.3}))

@@ -71,3 +71,37 @@ def test_layers_that_share_a_constant_are_bounded_by_the_file(tmp_path: Path) ->
     assert "HANDGRAD_DATA_MB" in refused(path)
     few = written(tmp_path, [*nodes[:2], helper.make_node("MatMul", ["v1", "c"], ["y"])], np.eye(3))
     assert len(hg.import_onnx(few).model.layers) == 3
+
+
+LONG = "x" * 3000
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [helper.make_node(LONG, ["x"], ["y"], LONG)],
+        [helper.make_node(LONG, ["x"], ["y"])],
+        [helper.make_node("Relu", ["x"], [LONG], LONG)],
+        [helper.make_node("Relu", ["x"], [""], LONG)],
+        [helper.make_node("Relu", ["x"], ["y"], **{LONG: LONG})],
+        [helper.make_node("MatMul", ["x", LONG], ["y"], LONG)],
+        [helper.make_node("MaxPool", ["x"], ["y"], LONG, kernel_shape=[2] * 3000)],
+        [helper.make_node("GRU", ["x", "c", "c"], ["y"], LONG, **{LONG: LONG})],
+        [helper.make_node(LONG, ["x"], [f"y{i}" * 1000], LONG) for i in range(3)],
+    ],
+)
+def test_names_of_many_letters_make_no_long_sentence(
+    nodes: Sequence[onnx.NodeProto], tmp_path: Path
+) -> None:
+    path = written(tmp_path, nodes, np.eye(3, dtype=np.float32))
+    assert len(refused(path)) < len(str(path)) + 500
+
+
+def test_a_graph_of_many_inputs_names_some(tmp_path: Path) -> None:
+    several = [helper.make_tensor_value_info(f"{i}{LONG}", 1, None) for i in range(2000)]
+    node = helper.make_node("Relu", [several[0].name], ["y"])
+    graph = helper.make_graph([node], "g", several, [helper.make_tensor_value_info("y", 1, None)])
+    onnx.save(helper.make_model(graph), tmp_path / "model.onnx")
+    sentence = refused(tmp_path / "model.onnx")
+    assert "and 1,992 more; expected one, or start=" in sentence
+    assert len(sentence) < 700

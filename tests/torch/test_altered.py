@@ -163,6 +163,22 @@ def test_an_altered_encoder_layer_is_left(what: str, training: bool) -> None:
     assert_same(results(module, training), expected)
 
 
+@pytest.mark.parametrize("what", [what for what in LAYERS if what != "zero attention"])
+def test_what_is_altered_keeps_its_bits(what: str) -> None:
+    """All parts of an altered layer stay, large ones too: not even a rounding is another."""
+    module = nn.TransformerEncoderLayer(16, 2, 8192, 0.0, batch_first=True)
+    for each in (module.linear1, module.linear2):
+        assert each.weight.numel() > 65536
+    if what == "own class":
+        module.linear2 = nn.Linear(32, 16)
+    LAYERS[what][0](module)
+    expected = results(module, True)
+    report = hgt.accelerate(module)
+    assert not report.replaced
+    assert report.left[""] == LAYERS[what][1]
+    assert all(map(torch.equal, results(module, True), expected))
+
+
 @pytest.mark.parametrize("what", LAYERS)
 def test_an_encoder_layer_altered_later_is_pytorchs(what: str) -> None:
     change, reason = LAYERS[what]

@@ -61,13 +61,13 @@ def parts(epochs: int = EPOCHS, **settings: Any) -> dict[str, Any]:
         "augment": Affine(rotation=5, shift=0.4),
         "early_stopping": 50,
         "progress": "off",
+        "schedule": Cosine(5e-3, steps=epochs * 8),
     }
     return {
         "config": RunConfig(**{**config, **settings}),
         "model": model(),
         "loss": CrossEntropy(label_smoothing=0.05),
         "optimizer": optimizer,
-        "schedule": Cosine(5e-3, steps=epochs * 8),
         "data": data(),
     }
 

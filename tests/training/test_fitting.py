@@ -116,10 +116,10 @@ def test_sequences_of_different_lengths_are_classified() -> None:
 
 
 def test_validation_is_split_off_by_class() -> None:
-    trainer = Trainer(network(), lr=0.01, progress="off")
+    trainer = Trainer(network(), lr=0.01, batch_size=1, progress="off")
     history = trainer.fit(X, NAMES, validation_split=0.25, epochs=1)
     assert "validation_loss" in history.epochs[0]
-    assert trainer._examples == 90
+    assert trainer.step == 90
 
 
 def test_steps_are_taken_from_the_training_part_and_kept(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_resuming_a_finished_run_returns_its_summary(undisturbed: Path) -> None:
 
 def _longer(epochs: int = problem.EPOCHS, **settings: Any) -> dict[str, Any]:
     """The problem with a schedule that does not know of the number of epochs."""
-    return {**problem.parts(epochs, **settings), "schedule": Constant(5e-3)}
+    return problem.parts(epochs, schedule=Constant(5e-3), **settings)
 
 
 @pytest.mark.parametrize("step", [None, 2 * STEPS_PER_EPOCH + 3])

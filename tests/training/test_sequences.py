@@ -49,7 +49,6 @@ def parts(make: Any, **settings: Any) -> dict[str, Any]:
         "model": model,
         "loss": loss,
         "optimizer": Adam(lr=1e-2),
-        "schedule": None,
         "data": Parts(source, source),
     }
 

@@ -20,6 +20,7 @@ from handgrad.checking.report import CheckReport
 from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.subject import CheckedTarget
 from handgrad.checking.trial import raised
+from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.targets import op_of
 
@@ -99,8 +100,9 @@ def _setups(
     known = [] if op is None else sample_inputs.of_op(op, rng)
     if not inputs:
         if not known:
+            name = getattr(target, "__name__", None) or shown(target)
             raise ArgumentError(
-                f"check: no inputs are given for {target!r}; allowed without inputs: an op, or a "
+                f"check: no inputs are given for {name}; allowed without inputs: an op, or a "
                 "target with like="
             )
         if options:

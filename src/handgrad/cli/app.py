@@ -72,6 +72,9 @@ def _reported(command: Callable[..., None]) -> Callable[..., None]:
             raise _exit(2, sentence_of(error)) from None
         except Interrupted as error:
             raise _exit(error.exit_code, str(error), before="\n") from None
+        except SystemExit as error:  # handgrad's own commands end by typer's exceptions
+            found = f"the code of yours that was run ended the program: SystemExit: {error}"
+            raise _exit(2, f"{found}; allowed: code that returns") from None
         except KeyboardInterrupt:
             raise _exit(130, "interrupted", before="\n") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -91,6 +92,9 @@ def command(
         raise ArgumentError(f"derive: --to {to}; allowed: {', '.join(LIBRARIES)}")
     if out is not None and Path(out).suffix not in (*_PAGES, ".py"):
         raise ArgumentError(f"derive: --out {out}; allowed: a file in {', '.join(_PAGES)} or .py")
+    source = Path(target.partition(":")[0])
+    if out is not None and os.path.exists(out) and os.path.exists(source) and source.samefile(out):
+        raise ArgumentError(f"derive: --out {out} is the file of the forward; allowed: another")
     named: dict[str, Any] = dict(map(_shape, shapes or ()))
     for text in settings or ():
         name, equals, value = (part.strip() for part in text.partition("="))

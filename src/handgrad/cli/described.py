@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handgrad.errors import RecipeError
 
@@ -28,12 +28,12 @@ def described(
     command: str,
     recipe: str,
     data: Path | None,
-    target: str | None = None,
-    drop: Sequence[str] | None = None,
+    columns: Mapping[str, Any],
     changes: Sequence[str] = (),
 ) -> Described:
     """The recipe called so; for a table or a folder of data the recipe that learns such.
 
+    columns: the options `target`, `drop` and `kinds` on the columns of a table, None if not given.
     Raises RecipeError where data are given twice, or as `recipes.read` does.
     """
     from handgrad import recipes
@@ -55,11 +55,20 @@ def described(
         name = Path(read.name).stem
     if data is not None:
         read = read.changed("data", path=str(as_path(command, data).absolute()))
-    if target is not None:
-        read = read.changed("data", target=target)
-    if drop:
-        read = read.changed("data", drop=list(drop))
+    given = {key: value for key, value in columns.items() if value}
+    if "kinds" in given:
+        given["kinds"] = dict(_named(command, each) for each in given["kinds"])
+    if given:
+        read = read.changed("data", **given)
     return Described(read, data, name)
+
+
+def _named(command: str, given: str) -> tuple[str, str]:
+    """The column and the kind of `--kind NAME=KIND`."""
+    name, equals, kind = given.rpartition("=")
+    if not (name and equals):
+        raise RecipeError(f"{command}: --kind {given}; allowed: NAME=KIND, such as code=category")
+    return name, kind
 
 
 def _learner(given: str) -> str | None:

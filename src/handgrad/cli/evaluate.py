@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from handgrad.errors import RunError
-from handgrad.escaping import one_line
+from handgrad.escaping import listed, one_line, quoted
 
 if TYPE_CHECKING:
     from handgrad.data import Dataset
@@ -86,6 +86,7 @@ def _to_judge(found: Any, recipe: Recipe, path: Path | None) -> Any:
 def _of_program(folder: Path, path: Path | None, target: str | None) -> str:
     """The figures of a run that a program started with `hg.Trainer`, on the data in `path`."""
     from handgrad import data as data_sets
+    from handgrad.data.encoding import TableEncoding
     from handgrad.inference.preprocessing import Scale
     from handgrad.training.loading import load
 
@@ -98,20 +99,31 @@ def _of_program(folder: Path, path: Path | None, target: str | None) -> str:
     steps = trained.preprocessing.steps
     maximum = next((step.maximum for step in steps if isinstance(step, Scale)), None)
     numbers = trained.task == "regression"
-    found = data_sets.load(path.stem, path, maximum=maximum, target=target, numbers=numbers)
+    plan = next((step for step in steps if isinstance(step, TableEncoding)), None)
+    found = data_sets.load(
+        path.stem, path, maximum=maximum, target=target, numbers=numbers, kinds=plan or {}
+    )
     return _judged(trained, found)
 
 
 def _judged(trained: TrainedModel, data: Dataset) -> str:
     """The figures of a model on the test part of data that have not been preprocessed."""
+    from dataclasses import replace
+
     import numpy as np
 
+    from handgrad.inference.preprocessing import Preprocessing
+
     x = data.x_test
+    if data.encoding is not None:  # its numbers have gone through that step
+        others = trained.preprocessing.steps[1:]
+        trained = replace(trained, preprocessing=Preprocessing(others), columns=())
     if trained.columns and data.columns and trained.columns != data.columns:
         missing = [name for name in trained.columns if name not in data.columns]
         if missing:
             raise RunError(
-                f"{data.name} has no column {missing[0]!r}; expected {', '.join(trained.columns)}"
+                f"{data.name} has no column {quoted(missing[0])}; expected "
+                f"{listed(trained.columns)}"
             )
         x = np.asarray(x)[:, [data.columns.index(name) for name in trained.columns]]
     y = data.y_test if trained.classes is None else np.array(data.classes)[data.y_test]

@@ -7,6 +7,8 @@ from typing import Annotated, Final
 
 import typer
 
+from handgrad.errors import ArgumentError
+
 EXAMPLES: Final = """
 handgrad export runs/digits digits.onnx
 handgrad export runs/dates dates.onnx --lengths
@@ -26,6 +28,8 @@ def command(
     """Write a trained model as ONNX."""
     import handgrad as hg
 
+    if path.suffix != ".onnx" and (path.is_file() or not path.exists()):
+        raise ArgumentError(f"export: {path} is no name of an ONNX file; allowed: FILE.onnx")
     trained = hg.load(folder)
     hg.export_onnx(trained, path, lengths=lengths)
     size = path.stat().st_size

@@ -77,8 +77,11 @@ def arrays_for(
 
 def _parameters(value: Any, like: str | None) -> dict[str, inspect.Parameter]:
     """The positional parameters of forward by name; none where it cannot be asked."""
+    forward = _forward(value, like)
+    if not callable(forward):
+        return {}
     try:
-        signature = inspect.signature(_forward(value, like))
+        signature = inspect.signature(forward)
     except (TypeError, ValueError):
         return {}
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -74,7 +74,7 @@ def command(
     from handgrad.training import Parts, find_lr
     from handgrad.training.run import trainer_of
 
-    found = described("lr", recipe, data, target, drop, changes or ())
+    found = described("lr", recipe, data, {"target": target, "drop": drop}, changes or ())
     file = out or Path(f"{found.name}-lr.html")
     if file.suffix not in _PICTURES:
         raise ArgumentError(f"lr: FILE is {file}; allowed: {' or '.join(_PICTURES)}")

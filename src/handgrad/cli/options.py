@@ -21,6 +21,15 @@ Drop: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+Kinds: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind",
+        metavar="NAME=KIND",
+        help="What a column of a table is read as: number, category or date; may be repeated.",
+        show_default=False,
+    ),
+]
 
 
 def ops(incomplete: str) -> list[str]:

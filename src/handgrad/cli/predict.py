@@ -171,8 +171,9 @@ def _examples(trained: TrainedModel, file: Path) -> Array:
     """The examples in a file, in the form that the model takes."""
     import numpy as np
 
+    from handgrad.data.encoding import TableEncoding
     from handgrad.data.examples import read_examples
-    from handgrad.data.table import is_table, read_rows
+    from handgrad.data.table import is_table, read_cells, read_rows
     from handgrad.inference.preprocessing import Scale
 
     shape = trained.input_shape or ()
@@ -184,6 +185,8 @@ def _examples(trained: TrainedModel, file: Path) -> Array:
             path = Path(folder) / "standard input.csv"
             path.write_bytes(sys.stdin.buffer.read())
             return _examples(trained, path)
+    if is_table(file.name) and any(isinstance(step, TableEncoding) for step in steps):
+        return read_cells(file, trained.columns)
     if is_table(file.name):
         rows = read_rows(file, math.prod(shape), trained.columns).reshape(-1, *shape)
         return rows if scale is None else rows / np.float32(scale)

@@ -5,12 +5,27 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
+
+from handgrad.escaping import cut, one_line
 
 #: Narrower than this, cells would be broken into pieces that nobody reads.
 _LEAST: Final = 96
 #: The width where the output is no terminal.
 _WIDTH: Final = 100
+
+
+def print_plan(data: Any) -> None:
+    """Print what becomes of each column of a table that holds more than numbers."""
+    plan = getattr(data, "encoding", None)
+    if plan is not None:
+        print_table(
+            ("column", "read as", "missing", "given to the network as"),
+            [
+                (one_line(cut(each.name)), each.kind, str(each.missing or ""), one_line(each.use))
+                for each in plan.columns
+            ],
+        )
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

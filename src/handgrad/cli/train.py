@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from handgrad.cli.described import described
-from handgrad.cli.options import Drop, Quiet, known_recipes
+from handgrad.cli.options import Drop, Kinds, Quiet, known_recipes
+from handgrad.cli.tables import print_plan
 from handgrad.errors import RecipeError
-from handgrad.escaping import one_line
+from handgrad.escaping import one_line, quoted
 
 if TYPE_CHECKING:
     from handgrad.recipes import Recipe
@@ -69,6 +70,7 @@ def command(
         ),
     ] = None,
     drop: Drop = None,
+    kinds: Kinds = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -135,89 +137,90 @@ def command(
     Under mpirun its ranks share every batch.
     """
     from handgrad.mpi.launch import launched
+    from handgrad.recipes.runs import read_recipe
 
     with launched(shard=shard) as replicas:
-        _train(
-            replicas,
-            recipe,
-            data,
-            target,
-            drop,
-            out,
-            epochs,
-            seed,
-            changes,
-            resume,
-            backend,
-            devices,
-            exact,
-            quiet,
-        )
+        chosen = {"epochs": epochs, "backend": backend, "devices": devices}
+        if resume is not None:
+            _refuse_beside_resume(
+                recipe=recipe,
+                target=target,
+                drop=drop,
+                kind=kinds,
+                out=out,
+                seed=seed,
+                exact=exact or None,
+            )
+            changes = [
+                *(changes or ()),
+                *(f"training.{key}={value}" for key, value in chosen.items() if value is not None),
+            ]
+            made, folder = read_recipe(resume, _changeable(changes)), resume
+        elif recipe is None:
+            from handgrad import recipes
+
+            raise RecipeError(f"train: no recipe given; allowed: {', '.join(recipes.names())}")
+        else:
+            columns = {"target": target, "drop": drop, "kinds": kinds}
+            found = described("train", recipe, data, columns, changes or ())
+            data, made = found.data, _changed(found.recipe, seed=seed, **chosen)
+            if exact or replicas.size > 1:
+                made = _in_parts(made, exact)
+            folder = replicas.share(out or _new_folder(found.name))
+        changed = None if resume is None else ", ".join(changes or ())
+        _train(replicas, made, data, folder, changed, quiet=quiet or replicas.rank > 0)
 
 
 def _train(
     replicas: Replicas,
-    recipe: str | None,
+    recipe: Recipe,
     data: Path | None,
-    target: str | None,
-    drop: list[str] | None,
-    out: Path | None,
-    epochs: int | None,
-    seed: int | None,
-    changes: list[str] | None,
-    resume: Path | None,
-    backend: str | None,
-    devices: int | None,
-    exact: bool,
+    folder: Path,
+    changed: str | None,
+    *,
     quiet: bool,
 ) -> None:
-    """The command on one of the ranks."""
+    """Train on one of the ranks; changed: the changes of a run that is resumed, else None."""
     from handgrad import recipes
-    from handgrad.recipes.runs import read_recipe
     from handgrad.training.folder import Run
 
-    quiet = quiet or replicas.rank > 0
-    if resume is not None:
-        _refuse_beside_resume(
-            recipe=recipe,
-            target=target,
-            drop=drop,
-            out=out,
-            seed=seed,
-            exact=exact or None,
-        )
-        chosen = {"epochs": epochs, "backend": backend, "devices": devices}
-        changes = [
-            *(changes or ()),
-            *(f"training.{key}={value}" for key, value in chosen.items() if value is not None),
-        ]
-        made, folder = read_recipe(resume, _changeable(changes)), resume
-    elif recipe is None:
-        raise RecipeError(f"train: no recipe given; allowed: {', '.join(recipes.names())}")
-    else:
-        found = described("train", recipe, data, target, drop, changes or ())
-        data, made = (
-            found.data,
-            _changed(found.recipe, epochs=epochs, seed=seed, backend=backend, devices=devices),
-        )
-        if exact or replicas.size > 1:
-            made = _in_parts(made, exact)
-        folder = replicas.share(out or _new_folder(found.name))
-
-    built = recipes.build(made, recipes.load_task(made, data))
+    built = recipes.build(recipe, recipes.load_task(recipe, data))
     if not quiet:
         typer.echo(one_line(f"{built.task.name}: {built.task.summary}; run in {folder}"))
-    changed = ", ".join(changes or ()) if resume is not None else ""
+        print_plan(built.task.data)
     summary = built.train(
         folder,
-        resume=resume is not None,
-        changes=changed,
+        resume=changed is not None,
+        changes=changed or "",
         progress="off" if quiet else "auto",
         replicas=replicas,
     )
     if not quiet:
         typer.echo(_result(summary))
+        _compare(built.task.data, summary)
         typer.echo(f"report: {Run(folder).report}")
+
+
+def _compare(data: Any, summary: dict[str, Any]) -> None:
+    """Print what answering the same each time reaches, where the data have classes."""
+    import numpy as np
+
+    from handgrad.data.dataset import Dataset
+
+    reached = summary["test_accuracy"]
+    if not (isinstance(data, Dataset) and data.classes and data.y_test.ndim == 1) or not reached:
+        return
+    counts = np.bincount(data.y_train, minlength=len(data.classes))
+    usual = int(counts.argmax())
+    share = float((data.y_test == usual).mean())
+    name = one_line(quoted(data.classes[usual]))
+    typer.echo(f"baseline: {100 * share:.2f} % of the {summary['judged_on']} part are {name}")
+    if reached <= share:
+        typer.echo(
+            f"Warning: the model is no better than answering {name} each time; where one class is "
+            "frequent, the confusion matrix of the report says more than the accuracy",
+            err=True,
+        )
 
 
 def _result(summary: dict[str, Any]) -> str:

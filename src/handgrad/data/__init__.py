@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -44,6 +45,7 @@ from handgrad.data.dataset import (
     stratified_split,
     with_validation,
 )
+from handgrad.data.encoding import TableEncoding
 from handgrad.data.images import read_image
 from handgrad.data.pairs import PairBatch, PairData, Pairs
 from handgrad.data.ragged import Ragged, Sequences, batch_order
@@ -132,6 +134,7 @@ def load(
     target: str | None = None,
     numbers: bool | None = None,
     drop: Sequence[str] = (),
+    kinds: Mapping[str, str] | TableEncoding = MappingProxyType({}),
     resize: tuple[int, int] | None = None,
 ) -> Dataset:
     """The data set `name`, read from `path`, or else from where HANDGRAD_DATA points.
@@ -142,8 +145,9 @@ def load(
     alone. `seed` draws the test part of sets that do not come divided; `maximum` is what becomes 1
     in .npz and .csv files, where the number of bits does not say it as it does in images. `target`
     is the column of a CSV file that is to be predicted; `numbers` says that it holds numbers, and
-    not classes; `drop` names columns to leave out (see `data.table`). `resize` (H, W) makes images
-    in a folder of one size.
+    not classes; `drop` names columns to leave out, and `kinds` says what others are read as:
+    "number", "category" or "date", or are the plan by which a model's own table was read (see
+    `data.table` and `data.encoding`). `resize` (H, W) makes images in a folder of one size.
     Raises DataError where files are missing, truncated, of another kind, or need more memory than
     4 × their bytes and 150 MB (HANDGRAD_DATA_MB), ArgumentError for a setting that is not allowed.
     """
@@ -163,7 +167,7 @@ def load(
     folders = _FOLDERS.get(name, ())
     location = files.find(name, path, expected, folders)
     form = form_of(location)
-    for setting, value in (("target", target), ("drop", drop)):
+    for setting, value in (("target", target), ("drop", drop), ("kinds", kinds)):
         if value and form != "csv":
             raise ArgumentError(f"{name}: {setting} is {value!r}; allowed: with a .csv file")
     own = _FORMS.get(name, form)
@@ -186,7 +190,14 @@ def load(
             return arrays.load_npz(title, location, seed, maximum)
         case _:
             return table.load_csv(
-                title, location, seed, maximum, target=target, numbers=numbers, drop=drop
+                title,
+                location,
+                seed,
+                maximum,
+                target=target,
+                numbers=numbers,
+                drop=drop,
+                kinds=kinds,
             )
 
 

@@ -18,6 +18,7 @@ from handgrad.arrays import Array
 from handgrad.data.dataset import Dataset, Pixels, split_dataset
 from handgrad.data.npy import Header, read_npz
 from handgrad.errors import DataError
+from handgrad.escaping import listed
 
 _DIVIDED: Final = ("x_train", "y_train", "x_test", "y_test")
 _WHOLE: Final = ("x", "y")
@@ -38,7 +39,7 @@ def load_npz(name: str, path: Path, seed: int = 0, maximum: float | None = None)
     for key in _DIVIDED if divided else _WHOLE:
         if key not in arrays:
             raise DataError(
-                f"{path} has the arrays {', '.join(names) or '(none)'}; "
+                f"{path} has the arrays {listed(names)}; "
                 "expected x_train, y_train, x_test and y_test, or x and y"
             )
     parts = ("_train", "_test") if divided else ("",)

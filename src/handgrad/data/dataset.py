@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.data.encoding import TableEncoding
 from handgrad.data.ragged import Sequences
 from handgrad.elsewhere import OF_DATASETS
 from handgrad.errors import ArgumentError, DataError
@@ -93,7 +94,8 @@ class Dataset:
     (N, T, C), of which the parts may differ in T.
     y_*: int64 class indices (N,), or numbers to predict in float32. classes: the name of each
     class, by index; none where y holds numbers. columns: the names of a table's columns, if known.
-    drawn: the test part was drawn by a seed, and not given as one.
+    drawn: the test part was drawn by a seed, and not given as one. encoding: the plan by which the
+    cells of these columns became x, for a table that holds more than numbers.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Dataset:
     y_validation: Int[Array, "K"] | None = None
     columns: tuple[str, ...] = ()
     drawn: bool = False
+    encoding: TableEncoding | None = None
 
     def __post_init__(self) -> None:
         for part in PARTS:

@@ -9,6 +9,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.npy import Header, read_npy, read_npz
 from handgrad.errors import DataError
+from handgrad.escaping import listed
 
 Shape = tuple[int, ...]
 
@@ -46,9 +47,7 @@ def _array(path: Path) -> Array:
     if not arrays and len(names) == 1:
         arrays, names = read_npz(path, names, needs)
     if not arrays:
-        raise DataError(
-            f"{path} has the arrays {', '.join(names) or '(none)'}; expected x, or only one"
-        )
+        raise DataError(f"{path} has the arrays {listed(names)}; expected x, or only one")
     return arrays.popitem()[1]
 
 

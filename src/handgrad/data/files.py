@@ -23,6 +23,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, DataError
+from handgrad.escaping import cut, listed, quoted
 
 StrPath = str | os.PathLike[str]
 
@@ -84,7 +85,7 @@ def find_file(
     for pattern in patterns:
         found = sorted(file for file in location.glob(pattern) if os.path.isfile(file))
         if len(found) > 1:
-            names = ", ".join(file.name for file in found)
+            names = listed(file.name for file in found)
             raise DataError(f"{location} holds {names}; expected the path of one of them")
         if found:
             return found[0]
@@ -104,7 +105,9 @@ def as_path(name: str, given: Any) -> Path:
     except (TypeError, RuntimeError):  # the latter for the home of a user who is unknown
         pass
     found = str(given) if isinstance(given, Path) else given
-    raise _NoPathError(f"{name}: path is {found!r}; allowed: the path of a file or folder")
+    raise _NoPathError(
+        f"{name}: path is {cut(repr(found), 120)}; allowed: the path of a file or folder"
+    )
 
 
 def entries(folder: Path) -> list[Path]:
@@ -118,7 +121,7 @@ def entries(folder: Path) -> list[Path]:
 def shortened(error: BaseException) -> str:
     """The message of another library's error, cut to a readable length."""
     text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 120 else f"{text[:117]}..."
+    return cut(text, 120)
 
 
 def _reason(error: OSError | ValueError) -> str:
@@ -161,7 +164,9 @@ def _spare() -> float:
     except ValueError:
         megabytes = -1.0
     if not 0 <= megabytes < 1e12:
-        raise DataError(f"HANDGRAD_DATA_MB is {given!r}; expected a number of megabytes from 0")
+        raise DataError(
+            f"HANDGRAD_DATA_MB is {quoted(given)}; expected a number of megabytes from 0"
+        )
     return 1e6 * megabytes
 
 

@@ -15,6 +15,7 @@ from handgrad.data.dataset import TEST_FRACTION, Dataset, Pixels, stratified_spl
 from handgrad.data.files import entries
 from handgrad.data.images import SUFFIXES, check_together, cut, read_image, read_size
 from handgrad.errors import DataError
+from handgrad.escaping import listed
 
 
 def is_image_folder(folder: Path) -> bool:
@@ -47,8 +48,8 @@ def load(name: str, folder: Path, seed: int = 0, resize: tuple[int, int] | None 
             found = _class_names(folder / part)
             if not found or found != classes:
                 raise DataError(
-                    f"{folder / part} has the classes {', '.join(found) or '(none)'}; expected "
-                    f"{', '.join(classes) or 'one folder of images per class'}"
+                    f"{folder / part} has the classes {listed(found)}; expected "
+                    f"{listed(classes) if classes else 'one folder of images per class'}"
                 )
         parts, labels = map(
             list, zip(*(_listed(folder / part, classes) for part in ("train", "test")), strict=True)

@@ -16,6 +16,7 @@ from handgrad.data.dataset import Pixels
 from handgrad.data.ragged import Ragged, Sequences
 from handgrad.dispatch.values import shown
 from handgrad.errors import DataError, HandgradWarning, ShapeError
+from handgrad.escaping import listed, quoted
 
 #: Values that are looked at together.
 _PIECE: Final = 1 << 22
@@ -41,22 +42,6 @@ def as_examples(x: Any, what: str = "x") -> Array | Pixels | Sequences:
             f"{what}.reshape(-1, 1) for one feature"
         )
     return array
-
-
-def in_columns(x: Any, columns: Sequence[str]) -> Any:
-    """The columns of these names of a frame, in this order; whatever is no frame as it is.
-
-    Raises DataError for a frame without one of them.
-    """
-    own = getattr(x, "columns", None)
-    if own is None or not columns:
-        return x
-    names = [str(name) for name in own]
-    for name in columns:
-        if name not in names:
-            raise DataError(f"x has no column {name!r}; expected {', '.join(columns)}")
-    values = x.to_numpy()
-    return values[:, [names.index(name) for name in columns]]
 
 
 def as_array(value: Any, what: str, columns: Sequence[Any] = ()) -> Array:
@@ -112,7 +97,7 @@ def encoded(y: Any, known: Sequence[str], what: str = "y") -> Array:
         if name not in index:
             row = int(np.argwhere(targets == i)[0][0])
             raise DataError(
-                f"{what} has the class {name!r} in row {row}; expected {', '.join(known)}"
+                f"{what} has the class {quoted(name)} in row {row}; expected {listed(known)}"
             )
     return np.array([index[name] for name in names])[targets]
 
@@ -153,7 +138,7 @@ def check_finite(x: Any, what: str, columns: Sequence[str] = ()) -> None:
             row = at[0] + first
             if isinstance(x, Sequences):
                 row = int(np.searchsorted(np.cumsum(x.lengths), row, side="right"))
-            name = repr(columns[at[1]]) if columns and len(at) == 2 else at[-1]
+            name = quoted(columns[at[1]]) if columns and len(at) == 2 else at[-1]
             column = f", column {name}" if len(at) == 2 else ""
             raise DataError(f"{what} has {found} in row {row}{column}; expected finite numbers")
 
@@ -197,14 +182,14 @@ def _without_objects(array: Array) -> Array:
 def _culprit(array: Array, columns: Sequence[Any]) -> str:
     """The column, or the value, that holds no number."""
     for column, (row, each) in _others(array).items():
-        name = repr(columns[column]) if len(columns) else column
+        name = quoted(columns[column]) if len(columns) else column
         return f": column {name} has {shown(each)} in row {row}"
     return f" has values of {array.dtype}" if array.size else " holds no numbers"
 
 
 def _way(array: Array, columns: Sequence[Any]) -> str:
     """The end of a sentence on a frame, which says how to leave such columns out."""
-    names = [repr(columns[column]) for column in _others(array)] if len(columns) else []
+    names = [quoted(columns[column]) for column in _others(array)] if len(columns) else []
     if not names:
         return ""
     several = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")

@@ -29,6 +29,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.files import opened, read_raw, shortened
 from handgrad.errors import DataError
+from handgrad.escaping import quoted
 
 _MAGIC: Final = b"\x93NUMPY"
 _LONGEST_HEADER: Final = 10_000
@@ -147,11 +148,13 @@ def _members(archive: zipfile.ZipFile, file: IO[bytes]) -> dict[str, zipfile.Zip
     members: dict[str, zipfile.ZipInfo] = {}
     for member in archive.infolist():
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise _DamageError(f"{member.filename!r} is packed in a way that NumPy does not use")
+            raise _DamageError(
+                f"{quoted(member.filename)} is packed in a way that NumPy does not use"
+            )
         archive.open(member).close()
         name = member.filename.removesuffix(".npy")
         if name in members:
-            raise _DamageError(f"there are two arrays {name!r}")
+            raise _DamageError(f"there are two arrays {quoted(name)}")
         if name != member.filename:
             members[name] = member
     return members
@@ -174,7 +177,7 @@ def _header(file: IO[bytes], size: int) -> Header:
     try:
         dtype = np.dtype(entries["descr"][0])
     except (TypeError, ValueError):
-        raise _DamageError(f"its header has the type {entries['descr'][0]!r}") from None
+        raise _DamageError(f"its header has the type {quoted(entries['descr'][0])}") from None
     if dtype.itemsize == 0 or len(shape) > _MOST_AXES:
         raise _DamageError(f"its header has {len(shape)} axes of type {dtype}")
     header = Header(dtype, entries["fortran_order"][1] == "True", shape, 8 + len(digits) + length)

@@ -21,6 +21,7 @@ from handgrad.data.files import Bound, StrPath, as_path, decoded, find_file, rea
 from handgrad.data.pairs import PairData, Row, assemble, divide
 from handgrad.data.tokens import Symbols, TextCodec
 from handgrad.errors import DataError
+from handgrad.escaping import quoted
 
 EXPECTED: Final = "the CMU pronouncing dictionary, a file with a word and its phonemes in each line"
 _FILES: Final = ("cmudict.dict", "cmudict*.txt", "cmudict-0.7?", "cmudict*.js*", "index.js")
@@ -79,7 +80,7 @@ def read_dictionary(path: StrPath, *, stress: bool = True, alternates: bool = Tr
         for phoneme in phonemes:
             if not _PHONEME.fullmatch(phoneme):
                 raise DataError(
-                    f"{path}: line {number:,} has the phoneme {phoneme[:40]!r}; "
+                    f"{path}: line {number:,} has the phoneme {quoted(phoneme)}; "
                     "expected one or two capital letters, for a vowel with its stress, 0 to 2"
                 )
         if not (word[:1].isalpha() or word[:1] == "'"):

@@ -86,7 +86,3 @@ def is_number(cell: str) -> bool:
             return bool(np.isfinite(np.float32(cell)))
     except ValueError:
         return False
-
-
-def shown(cell: str, longest: int = 40) -> str:
-    return repr(cell if len(cell) <= longest else f"{cell[: longest - 3]}...")

@@ -15,6 +15,7 @@ from handgrad.data.files import StrPath, as_path, parse_json, read_utf8, shorten
 from handgrad.data.growth import MOST, growth
 from handgrad.data.tokens import MARKS
 from handgrad.errors import ArgumentError, DataError, HandgradError
+from handgrad.escaping import listed
 from handgrad.writing import write_file
 
 if TYPE_CHECKING:
@@ -124,8 +125,7 @@ class Subwords:
         found = [tokenizer.id_to_token(number) for number in range(len(MARKS))]
         if found != list(MARKS):
             raise DataError(
-                f"{path} has {', '.join(map(str, found))} as its first tokens; "
-                f"expected {', '.join(MARKS)}"
+                f"{path} has {listed(found)} as its first tokens; expected {', '.join(MARKS)}"
             )
         return cls(tokenizer)
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from handgrad.data.files import StrPath, as_path, parse_json, read_json
 from handgrad.data.tokens import MARKS, Bytes, Symbols, TextCodec
 from handgrad.errors import DataError
+from handgrad.escaping import quoted
 
 _TOKENIZER: Final = "a tokenizer saved by handgrad or by the tokenizers package"
 
@@ -48,10 +49,10 @@ def _check_symbols(path: Path, symbols: list[Any], *, words: bool) -> None:
     for symbol in own:
         if not isinstance(symbol, str) or not symbol or (len(symbol) > 1 and not words):
             raise DataError(
-                f"{path} has the symbol {str(symbol)[:40]!r}; expected "
+                f"{path} has the symbol {quoted(symbol)}; expected "
                 f"{'words' if words else 'single characters'}"
             )
         if not symbol.isascii() and any("\ud800" <= character <= "\udfff" for character in symbol):
-            raise DataError(f"{path} has the symbol {symbol[:40]!r}; expected Unicode characters")
+            raise DataError(f"{path} has the symbol {quoted(symbol)}; expected Unicode characters")
     if not own or len(set(own)) < len(own):
         raise DataError(f"{path} has a symbol twice, or none; expected each of them once")

@@ -15,6 +15,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.files import StrPath, as_path
 from handgrad.errors import DataError
+from handgrad.escaping import quoted
 from handgrad.writing import write_file
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Symbols:
             except KeyError as error:
                 unknown = error.args[0]
                 raise DataError(
-                    f"{unknown!r} at position {list(parts).index(unknown)} is not in the "
+                    f"{quoted(unknown)} at position {list(parts).index(unknown)} is not in the "
                     f"vocabulary; expected only its {self.size} "
                     f"{'words' if self.words else 'characters'}"
                 ) from None

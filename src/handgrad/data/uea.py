@@ -28,6 +28,7 @@ from handgrad.data.dataset import Dataset
 from handgrad.data.files import entries, read_lines
 from handgrad.data.ragged import Sequences
 from handgrad.errors import DataError
+from handgrad.escaping import cut, listed, quoted
 
 _PARTS: Final = ("_TRAIN.ts", "_TEST.ts")
 _MISSING: Final = ("?", "nan", "")
@@ -53,8 +54,8 @@ def load(path: Path, problem: str | None = None) -> Dataset:
     x_test, y_test, test_classes = read_ts(folder / f"{name}{_PARTS[1]}")
     if classes != test_classes:
         raise DataError(
-            f"{folder / name}{_PARTS[1]} has the classes {_listed(test_classes)}; "
-            f"expected {_listed(classes)}, as the training part has"
+            f"{folder / name}{_PARTS[1]} has the classes {listed(test_classes)}; "
+            f"expected {listed(classes)}, as the training part has"
         )
     return Dataset(name, x_train, y_train, x_test, y_test, classes)
 
@@ -76,8 +77,8 @@ def _problem(path: Path, problem: str | None) -> str:
     wanted = [name for name in (problem, path.name) if name in problems]
     if not wanted and len(problems) != 1:
         raise DataError(
-            f"{path} holds {', '.join(problems) or 'no .ts files'}; expected one set, or the path "
-            "of one of its files"
+            f"{path} holds {listed(problems) if problems else 'no .ts files'}; expected one "
+            "set, or the path of one of its files"
         )
     return [*wanted, *problems][0]
 
@@ -118,8 +119,8 @@ def _read(path: Path) -> tuple[Sequences, Array, tuple[str, ...]]:
         *rows, label = line.split(":")
         if label.strip() not in order:
             raise DataError(
-                f"{path}: line {number:,} has the class {label.strip()[:40]!r}; "
-                f"expected {_listed(classes)}"
+                f"{path}: line {number:,} has the class {quoted(label.strip())}; "
+                f"expected {listed(classes)}"
             )
         if len(rows) != (channels or len(rows)) or not rows:
             raise DataError(
@@ -142,19 +143,13 @@ def _read(path: Path) -> tuple[Sequences, Array, tuple[str, ...]]:
     return sequences, np.array(labels, dtype=np.int64), classes
 
 
-def _listed(classes: tuple[str, ...]) -> str:
-    """The classes, or the first of many."""
-    shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in classes[:20]]
-    return ", ".join(shown) + (", ..." if len(classes) > 20 else "")
-
-
 def _header(path: Path, header: list[str]) -> tuple[tuple[str, ...], int | None]:
     """The classes, and the number of channels where it is given."""
     fields = {}
     for line in header:
         key, _, value = line[1:].partition(" ")
         if key.lower() in fields:
-            raise DataError(f"{path} has the line @{key[:40]} twice; expected it once")
+            raise DataError(f"{path} has the line @{cut(key)} twice; expected it once")
         fields[key.lower()] = value.strip()
     if "data" not in fields:
         raise DataError(f"{path} has no line @data; expected a .ts file with a header")
@@ -169,7 +164,7 @@ def _header(path: Path, header: list[str]) -> tuple[tuple[str, ...], int | None]
         raise DataError(f"{path} has a class label twice; expected each class once")
     channels = "1" if fields.get("univariate", "").lower() == "true" else fields.get("dimensions")
     if channels is not None and not re.fullmatch(r"[1-9][0-9]{0,8}", channels):
-        raise DataError(f"{path} has the dimensions {channels[:40]!r}; expected how many channels")
+        raise DataError(f"{path} has the dimensions {quoted(channels)}; expected how many channels")
     return tuple(classes), int(channels) if channels else None
 
 
@@ -187,7 +182,7 @@ def _values(path: Path, number: int, rows: list[str]) -> Array:
         values[:, channel] = _numbers(row, lengths[0])
         if not np.isfinite(values[:, channel]).all():
             step, cell = _first_wrong(row)
-            found = "a missing value" if cell.lower() in _MISSING else repr(cell[:40])
+            found = "a missing value" if cell.lower() in _MISSING else quoted(cell)
             raise DataError(
                 f"{path}: line {number:,} has {found} (channel {channel + 1}, step {step + 1}); "
                 "expected a finite number at every step"

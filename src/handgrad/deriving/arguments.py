@@ -159,7 +159,8 @@ def read_arguments(
 ) -> Arguments:
     """The arguments of a forward.
 
-    Raises ArgumentError for what the forward does not take, and where there is no array.
+    Raises ArgumentError for what the forward does not take, for a random generator, and where
+    there is no array.
     """
     signature = inspect.signature(forward)
     try:
@@ -210,6 +211,11 @@ def _tree(path: Path, value: Any, *, is_setting: bool = False) -> Any:
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return _example(path, value)
     name = "_".join(map(str, path))
+    if isinstance(value, np.random.Generator | np.random.RandomState):
+        raise ArgumentError(
+            f"derive: {name} is a random generator, of which each run draws other numbers; "
+            "allowed: what is drawn, as an array"
+        )
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     return Setting(path, value, name if is_whole else "")
 

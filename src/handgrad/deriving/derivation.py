@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from handgrad.data.files import as_path
 from handgrad.deriving import modules, second
-from handgrad.deriving.algebra import Step
-from handgrad.deriving.guards import fixed_letters
-from handgrad.deriving.pair import Pair
-from handgrad.deriving.proof import DoubleError, Proof
+from handgrad.deriving.derived import Derived
+from handgrad.deriving.proof import DoubleError
 from handgrad.deriving.refusals import UnprovedError, refused
 from handgrad.deriving.second import Second
-from handgrad.deriving.written import Written
+from handgrad.deriving.story import document
 from handgrad.errors import ArgumentError
 from handgrad.program.libraries import LIBRARIES
-from handgrad.program.node import Node, Program
 from handgrad.writing import reason, write_file
 
 if TYPE_CHECKING:
     from handgrad.equations.notes import Notes
 
 
-@dataclass(frozen=True)
-class Chain:
-    """The gradients as the chain rule gives them, and the steps that made them shorter."""
-
-    gradients: tuple[Node, ...]
-    steps: tuple[Step, ...]
-
-
 @dataclass(frozen=True, eq=False)
-class Derivation:
+class Derivation(Derived):
     """A forward and the backward derived from it.
 
     forward, backward: functions on NumPy arrays, compiled from `forward_source` and
@@ -43,32 +32,6 @@ class Derivation:
     cache: the names of what forward keeps. steps: every simplification, with both sides, the rule
     and its reason. fixed: sizes that it holds for alone. programs: both as nodes.
     """
-
-    name: str
-    pair: Pair = field(repr=False)
-    written: Written = field(repr=False)
-    proof: Proof = field(repr=False)
-    chain: Chain = field(repr=False)
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        return self.chain.steps
-
-    @property
-    def programs(self) -> dict[str, Program]:
-        return {"forward": self.pair.forward, "backward": self.pair.backward}
-
-    @property
-    def forward_source(self) -> str:
-        return self.written.source_of("forward")
-
-    @property
-    def backward_source(self) -> str:
-        return self.written.source_of("backward")
-
-    @property
-    def cache(self) -> tuple[str, ...]:
-        return self.written.cache
 
     @property
     def forward(self) -> Callable[..., Any]:
@@ -114,16 +77,11 @@ class Derivation:
     def _hvp(self) -> Second:
         return second.hvp(self.pair, self.chain.gradients)
 
-    @cached_property
-    def fixed(self) -> Mapping[str, int]:
-        return fixed_letters(self.pair.traced.world)
-
     def notes(self, path: str | os.PathLike[str] | None = None) -> Notes:
         """The derivation as a page, written to a file of its suffix if one is given.
 
         Raises ArgumentError for an unknown suffix, or where the file cannot be written.
         """
-        from handgrad.deriving.story import document
         from handgrad.equations.notes import Notes
 
         notes = Notes(document(self))

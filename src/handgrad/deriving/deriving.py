@@ -11,7 +11,8 @@ import numpy as np
 from handgrad.deriving.algebra import Step, simplified
 from handgrad.deriving.arguments import Arguments, Path, leaves, read_arguments, renamed, solved
 from handgrad.deriving.assumptions import Assumption, assumptions
-from handgrad.deriving.derivation import Chain, Derivation
+from handgrad.deriving.derivation import Derivation
+from handgrad.deriving.derived import Chain
 from handgrad.deriving.pair import Pair, assemble
 from handgrad.deriving.proof import DoubleError, MeetingError, Proof
 from handgrad.deriving.refusals import UnprovedError, UnreadableError, refused

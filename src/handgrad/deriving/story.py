@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from handgrad.deriving.derived import Derived
 from handgrad.deriving.formulas import Formulas
 from handgrad.documents.document import (
     Block,
@@ -20,9 +21,6 @@ from handgrad.documents.document import (
 from handgrad.documents.formulas.formula import Sign, row
 from handgrad.program.node import Loop, Node, Program
 
-if TYPE_CHECKING:
-    from handgrad.deriving.derivation import Derivation
-
 _RULES: Final = {
     "fold": "In this name, which the forward has: ",
     "fact": "Because ",
@@ -31,7 +29,7 @@ _RULES: Final = {
 }
 
 
-def document(derivation: Derivation) -> Document:
+def document(derivation: Derived) -> Document:
     """The page of a derivation."""
     return Document(
         f"{derivation.name}: the backward derived from the forward",
@@ -40,7 +38,7 @@ def document(derivation: Derivation) -> Document:
 
 
 class _Story:
-    def __init__(self, derivation: Derivation) -> None:
+    def __init__(self, derivation: Derived) -> None:
         self.derivation = derivation
         pair = derivation.pair
         self.inputs = pair.traced.program.inputs
@@ -75,6 +73,7 @@ class _Story:
                 yield Equation(row(symbol, Sign("="), self.formulas.of(node)))
         yield Heading("What is kept")
         yield from self._kept()
+        yield from self._order()
         yield Heading("Proof")
         yield from self._proof()
         yield Heading("As Python")
@@ -129,6 +128,15 @@ class _Story:
                 shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
             rows.append((Mono(name), shape if k < len(kept) else "a length"))
         yield Table(("array", "shape"), tuple(rows))
+
+    def _order(self) -> Iterator[Block]:
+        """The orders of operations and of memory, counted in the letters of the sizes."""
+        orders = self.derivation.orders()
+        yield Paragraph(
+            f"Operations, in order: {self.derivation.order}. The backward holds "
+            f"{orders['backward'].held} elements at once; the forward makes "
+            f"{orders['forward'].made} in all."
+        )
 
     def _proof(self) -> Iterator[Block]:
         """What was run, and that it was right."""

@@ -12,7 +12,7 @@ from handgrad.deriving.arguments import Arguments, Path, Setting, Spec, at, leav
 from handgrad.deriving.refusals import UnreadableError, refused
 from handgrad.deriving.samples import called
 from handgrad.errors import ArgumentError
-from handgrad.program import spellings as spellings
+from handgrad.program import primitives as primitives
 from handgrad.program.loops import Rebuild, escaping, tree
 from handgrad.program.node import Node, Program, World, as_node, within
 from handgrad.program.sizes import Size

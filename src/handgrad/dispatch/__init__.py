@@ -1,6 +1,6 @@
 """Dispatch: the settings, and the one decision between reference and kernel."""
 
-from handgrad.dispatch.caches import KernelCache
+from handgrad.dispatch.caches import KernelCache, reference_of
 from handgrad.dispatch.gradients import SKIP, as_residual, check_buffer
 from handgrad.dispatch.operation import loop_backward, loop_forward, operation, part_of_backward
 from handgrad.dispatch.settings import (
@@ -33,6 +33,7 @@ __all__ = [
     "operation",
     "part_of_backward",
     "precision",
+    "reference_of",
     "set_engine",
     "set_precision",
     "set_threads",

@@ -28,6 +28,11 @@ def kernel_of(op: str) -> KernelSpec | None:
     return found
 
 
+def reference_of(op: str) -> Any:
+    """The module of an op, for the few kernels that hand a part of their work back to it."""
+    return import_module(f"handgrad.ops.{op}")
+
+
 def likeness(y: Any) -> Any:
     """The shape and type that the gradient of an output must have; a list of these for several."""
     if type(y) is tuple:
@@ -95,7 +100,7 @@ class _Reference(tuple[Any, ...]):
 @functools.cache
 def _class_of(op: str) -> Any:
     """The op's own Cache, with attributes for its binding."""
-    own = import_module(f"handgrad.ops.{op}").Cache
+    own = reference_of(op).Cache
     members = {"op_name": op, "__doc__": own.__doc__, "__module__": own.__module__}
     return type("Cache", (_Reference, own), members)
 

@@ -11,8 +11,7 @@ import numpy as np
 from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
-
-_MOST_SHOWN: Final = 60
+from handgrad.escaping import cut, quoted
 
 #: An array, and one that lies in a file.
 _NUMPY_ARRAYS: Final = (np.ndarray, np.memmap)
@@ -28,9 +27,10 @@ def shown(value: Any) -> str:
         return f"({inner},)" if len(value) == 1 else f"({inner})"
     if kind is int and value.bit_length() > 128:
         return f"an integer of {value.bit_length()} bits"
-    if kind in (int, float, complex, bool, type(None), str, bytes):
-        text = repr(value[:_MOST_SHOWN] if kind in (str, bytes) else value)
-        return text if kind not in (str, bytes) or len(value) <= _MOST_SHOWN else f"{text}..."
+    if kind is str:
+        return quoted(value)
+    if kind in (int, float, complex, bool, type(None), bytes):
+        return cut(repr(value), 200)
     if isinstance(value, np.generic) and value.dtype.kind in "biufc":
         return f"{value.dtype}({value.item()!r})"
     if (

@@ -14,8 +14,10 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.data.encoding import TableEncoding
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, DataError, ShapeError
+from handgrad.escaping import cut, quoted
 
 
 class Preprocessor(Protocol):
@@ -36,6 +38,9 @@ def step(kind: _Class) -> _Class:
     """Enter a dataclass of settings in `STEPS` under its name."""
     STEPS[kind.name] = kind  # type: ignore[attr-defined]
     return kind
+
+
+step(TableEncoding)
 
 
 @step
@@ -131,7 +136,7 @@ class Preprocessing:
     def parse(cls, described: Any) -> Preprocessing:
         """The steps of a file. Raises DataError for one that is unknown or has other settings."""
         if not isinstance(described, list):
-            raise DataError(f"preprocessing is {_cut(described)}; expected a list of steps")
+            raise DataError(f"preprocessing is {quoted(described)}; expected a list of steps")
         return cls(tuple(_parse(each) for each in described))
 
 
@@ -140,18 +145,18 @@ def _parse(described: Any) -> Preprocessor:
     kind = STEPS.get(name) if isinstance(name, str) else None
     if kind is None:
         raise DataError(
-            f"preprocessing has {_cut(described)}; expected a step of {', '.join(STEPS)}"
+            f"preprocessing has {quoted(described)}; expected a step of {', '.join(STEPS)}"
         )
     settings = {key: _tuples(value) for key, value in described.items() if key != "step"}
     if set(settings) != {each.name for each in fields(kind)}:
         raise DataError(
-            f"preprocessing: {name} has the settings {_cut(', '.join(settings))}; expected "
+            f"preprocessing: {name} has the settings {quoted(', '.join(settings))}; expected "
             f"{', '.join(each.name for each in fields(kind))}"
         )
     try:
         made: Preprocessor = kind(**settings)
     except ArgumentError as error:
-        raise DataError(f"preprocessing: {error}") from None
+        raise DataError(f"preprocessing: {cut(str(error), 300)}") from None
     return made
 
 
@@ -165,8 +170,3 @@ def are_numbers(*values: Any) -> bool:
         isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         for value in values
     )
-
-
-def _cut(value: Any) -> str:
-    text = str(value)
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")

@@ -11,9 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.data.cells import in_columns
 from handgrad.data.dataset import Pixels
+from handgrad.data.encoding import TableEncoding
 from handgrad.data.files import as_path
-from handgrad.data.given import as_examples, as_tags, as_targets, check_finite, encoded, in_columns
+from handgrad.data.given import as_examples, as_tags, as_targets, check_finite, encoded
 from handgrad.data.ragged import Sequences
 from handgrad.data.tokens import TextCodec
 from handgrad.errors import ArgumentError, DataError, ShapeError
@@ -239,7 +241,11 @@ class TrainedModel:
 
     def _examples(self, x: Any) -> Array | Pixels | Sequences:
         """The examples of x, once they are such as the model takes."""
-        examples = as_examples(in_columns(x, self.columns))
+        first = next(iter(self.preprocessing.steps), None)
+        if isinstance(first, TableEncoding):
+            examples: Any = first.cells(x)
+        else:
+            examples = as_examples(in_columns(x, self.columns))
         self._check_shape(examples)
         return examples
 

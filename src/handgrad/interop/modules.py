@@ -17,9 +17,10 @@ def from_torch(module: Any, *, seed: int = 0) -> Layer | Loss:
 
     Takes torch.nn's Linear, Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d, BatchNorm, LayerNorm,
     GroupNorm, InstanceNorm, RMSNorm, Embedding, Dropout, Flatten, Identity, ReLU, LeakyReLU, GELU,
-    SiLU, Tanh, Sigmoid, Softmax, MaxPool, AvgPool, AdaptiveAvgPool(1), RNN, GRU, LSTM and their
-    cells, MultiheadAttention, TransformerEncoderLayer, TransformerDecoderLayer, TransformerEncoder,
-    TransformerDecoder, and Sequential of those; also what `to_torch` made. Of a cell comes the
+    SiLU, Tanh, Sigmoid, Softmax, MaxPool, AvgPool, AdaptiveAvgPool(1), ConstantPad, ZeroPad,
+    ReflectionPad, ReplicationPad, CircularPad, RNN, GRU, LSTM and their cells, MultiheadAttention,
+    TransformerEncoderLayer, TransformerDecoderLayer, TransformerEncoder, TransformerDecoder, and
+    Sequential of those; also what `to_torch` made. Of a cell comes the
     layer that takes all steps, (N, T, D), at once. MSELoss, CrossEntropyLoss, BCEWithLogitsLoss and
     CTCLoss become losses of `handgrad.losses`; the scores of CTCLoss are (N, T, C) there.
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.files import shortened
+from handgrad.dispatch.values import shown
 from handgrad.errors import RunError
 from handgrad.io.checksums import (
     BLANK,
@@ -143,7 +144,7 @@ def load_checkpoint(path: Path, run: str = "") -> tuple[dict[str, Array], dict[s
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         found = state.get("format") if isinstance(state, dict) else state
         raise RunError(
-            f"{path}: checkpoint format is {found!r}; allowed: {FORMAT}, "
+            f"{path}: checkpoint format is {shown(found)}; allowed: {FORMAT}, "
             f"written by this version of handgrad"
         )
     return arrays, state

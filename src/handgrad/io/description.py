@@ -18,6 +18,7 @@ import numpy as np
 from handgrad import initializers
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, DataError, HandgradError
+from handgrad.escaping import cut, listed
 from handgrad.layers.base import Layer, walk
 
 #: Levels of layers in layers.
@@ -183,7 +184,7 @@ def _adaptation(described: Any) -> dict[str, Any]:
             "bias": str(),
         } if len(described) == 5 and all(isinstance(each, str) for each in targets):
             return dict(described)
-    raise DataError(f"model.lora is {_cut(described)}; expected the settings of an adapter")
+    raise DataError(f"model.lora is {cut(str(described))}; expected the settings of an adapter")
 
 
 def blank(
@@ -214,9 +215,11 @@ class _Room:
             case {"class": str(name), "settings": dict(settings)} if len(described) == 2:
                 kind = known_layers().get(name)
             case _:
-                raise DataError(f"{path} is {_cut(described)}; expected a class and its settings")
+                raise DataError(
+                    f"{path} is {cut(str(described))}; expected a class and its settings"
+                )
         if kind is None:
-            raise DataError(f"{path} is a {_cut(name)}; expected a layer or model of handgrad")
+            raise DataError(f"{path} is a {cut(str(name))}; expected a layer or model of handgrad")
         if depth > _DEEPEST:
             raise DataError(f"it has more than {_DEEPEST} layers in one another; expected less")
         several = next((key for key in settings if key.startswith("*")), None)
@@ -230,16 +233,16 @@ class _Room:
         if initializer is not None:
             arguments["initializer"] = self._rng.initialize
         if "rng" in arguments:
-            raise DataError(f"{path}.rng is {_cut(settings['rng'])}; expected no generator")
+            raise DataError(f"{path}.rng is {cut(str(settings['rng']))}; expected no generator")
         if "rng" in inspect.signature(kind).parameters:
             arguments["rng"] = self._rng
         try:
             layer = kind(*first, **arguments)
             is_built = layer.is_built
         except HandgradError as error:
-            raise DataError(f"{path}: {_cut(error, 300)}") from None
+            raise DataError(f"{path}: {cut(str(error), 300)}") from None
         except _UNFIT:
-            found = _cut(", ".join(settings))
+            found = listed(settings)
             raise DataError(f"{path} is no {name} with {found}; expected its settings") from None
         if not is_built:
             raise DataError(f"{path} has a size that is null; expected a number")
@@ -264,7 +267,7 @@ class _Room:
                 try:
                     return np.array(numbers, np.dtype(name))
                 except (TypeError, ValueError, OverflowError):
-                    raise DataError(f"{path} is {_cut(numbers)}; expected numbers") from None
+                    raise DataError(f"{path} is {cut(str(numbers))}; expected numbers") from None
             case {"initializer": str(name), "settings": dict(settings)}:
                 return self._initializer(name, settings, path)
             case {"mapping": dict(items)} if len(value) == 1:
@@ -279,18 +282,20 @@ class _Room:
             case int() if key in _NO_SIZES or abs(value) <= self._largest:
                 return value
         raise DataError(
-            f"{path} is {_cut(value)}; expected a setting that the arrays have room for"
+            f"{path} is {cut(str(value))}; expected a setting that the arrays have room for"
         )
 
     def _initializer(self, name: str, settings: dict[str, Any], path: str) -> Any:
         function = _initializers().get(name)
         if function is None:
-            raise DataError(f"{path} is {_cut(name)}; expected one of {', '.join(_initializers())}")
+            raise DataError(
+                f"{path} is {cut(str(name))}; expected one of {', '.join(_initializers())}"
+            )
         own = list(inspect.signature(function).parameters)[2:]
         if not all(
             key in own and isinstance(each, int | float | str) for key, each in settings.items()
         ):
-            raise DataError(f"{path} has {_cut(settings)}; expected settings of {name}")
+            raise DataError(f"{path} has {cut(str(settings))}; expected settings of {name}")
         return functools.partial(function, **settings) if settings else function
 
 
@@ -346,8 +351,3 @@ def _restore_initializer(layer: Layer, blank: Any, initializer: Any) -> None:
 
 def _is_layer(value: Any) -> bool:
     return isinstance(value, Layer)
-
-
-def _cut(value: Any, longest: int = 80) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."

@@ -21,6 +21,7 @@ from handgrad.data.files import as_path
 from handgrad.data.tokenizers import parse_tokenizer
 from handgrad.dispatch.values import shown
 from handgrad.errors import DataError, HandgradError, RunError
+from handgrad.escaping import cut
 from handgrad.inference.preprocessing import Preprocessing, Standardization
 from handgrad.inference.trained import TASKS, TrainedModel
 from handgrad.io.checkpoint import load_arrays, load_model_arrays, save_arrays, to_json
@@ -99,8 +100,9 @@ def read_trained(
     """The model of arrays and metadata that were read from `path`."""
     entries = _entries(path, metadata)
     if "undescribed" in entries:
+        because = cut(entries["undescribed"], 350)
         raise DataError(
-            f"{path} holds weights alone, because {entries['undescribed']}; expected a model of "
+            f"{path} holds weights alone, because {because}; expected a model of "
             "handgrad's layers: make the model in your program, then model.load_weights(path)"
         )
     tokenizers = entries["tokenizers"]
@@ -112,7 +114,7 @@ def read_trained(
         if entries["targets"] is not None:
             targets = Standardization(*(tuple(each) for each in entries["targets"]))
     except HandgradError as error:
-        raise DataError(f"{path} describes no model: {_cut(error)}") from None
+        raise DataError(f"{path} describes no model: {cut(str(error), 350)}") from None
     _fill(model, arrays, path)
     return TrainedModel(
         model,
@@ -124,12 +126,6 @@ def read_trained(
         tuple(entries["columns"]),
         targets,
     )
-
-
-def _cut(error: Exception) -> str:
-    """The sentence without most of a name of any length; the end says what is allowed."""
-    text = str(error)
-    return text if len(text) <= 400 else f"{text[:150]} ... {text[-200:]}"
 
 
 def _entries(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
@@ -197,4 +193,4 @@ def _fill(model: Layer, arrays: Mapping[str, Array], path: Path) -> None:
         check_same_arrays("load", own, arrays)
         load_model_arrays(model, arrays)
     except HandgradError as error:
-        raise DataError(f"{path} does not fit its model: {_cut(error)}") from None
+        raise DataError(f"{path} does not fit its model: {cut(str(error), 350)}") from None

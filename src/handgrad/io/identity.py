@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from handgrad.escaping import cut
 from handgrad.io.describing import Describer
 from handgrad.layers.base import Layer, walk
 
@@ -61,4 +62,4 @@ def shown(value: Any) -> str:
     if isinstance(value, dict):
         return str(value.get("type", "a table"))
     text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return cut(text, 80)

@@ -12,12 +12,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.dispatch import SKIP
+from handgrad.dispatch import SKIP, reference_of
+from handgrad.geometry.axes import sum_to
 from handgrad.kernels import invalidate_capture, native
 from handgrad.kernels.memory import empty, empty_as, indices, output_buffer
 from handgrad.kernels.spec import KernelSpec
-from handgrad.ops import attention
-from handgrad.ops.matmul import sum_to
 
 assert native is not None
 _forward, _backward = native.attention_forward, native.attention_backward
@@ -46,7 +45,7 @@ class Cache(NamedTuple):
     @property
     def a(self) -> Array:
         """The weights before their dropout, (N, H, T, S): computed here, to be looked at."""
-        _, cache = attention.forward.reference(  # type: ignore[attr-defined]
+        _, cache = reference_of("attention").forward.reference(
             self.q,
             self.k,
             self.v,

@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.geometry.windows import Setting, inner_window, output_size, per_axis, where_it_counts
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, output_buffer
 from handgrad.kernels.spec import KernelSpec
-from handgrad.ops.windows import Setting, inner_window, output_size, per_axis, where_it_counts
 
 assert native is not None
 _forward, _backward = native.avg_pool2d_forward, native.avg_pool2d_backward

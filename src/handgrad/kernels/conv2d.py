@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
+from handgrad.geometry.windows import (
+    Setting,
+    once_per_shape,
+    output_size,
+    per_axis,
+    where_it_counts,
+)
 from handgrad.kernels import native
 from handgrad.kernels.activation import code_of, keeps_input
 from handgrad.kernels.memory import empty, output_buffer
 from handgrad.kernels.spec import KernelSpec
-from handgrad.ops.windows import Setting, once_per_shape, output_size, per_axis, where_it_counts
 
 assert native is not None
 _forward, _backward = native.conv2d_forward, native.conv2d_backward

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
+from handgrad.geometry.windows import Setting, per_axis, unpadded_size, where_it_counts
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, output_buffer
 from handgrad.kernels.spec import KernelSpec
-from handgrad.ops.windows import Setting, per_axis, unpadded_size, where_it_counts
 
 assert native is not None
 _forward, _backward = native.conv_transpose2d_forward, native.conv_transpose2d_backward

@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.geometry.axes import sum_to
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, output_buffer
 from handgrad.kernels.spec import KernelSpec
-from handgrad.ops.matmul import sum_to
 
 assert native is not None
 _matmul = native.matmul

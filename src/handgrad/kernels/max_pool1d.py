@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
+from handgrad.geometry.windows import Setting
 from handgrad.kernels import max_pool2d
 from handgrad.kernels.sequences import as_row, as_steps, of_row
 from handgrad.kernels.spec import KernelSpec
-from handgrad.ops.windows import Setting
 
 
 class Cache(NamedTuple):

@@ -7,10 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.kernels import native
-from handgrad.kernels.memory import empty, output_buffer
-from handgrad.kernels.spec import KernelSpec
-from handgrad.ops.windows import (
+from handgrad.geometry.windows import (
     Setting,
     inner_window,
     once_per_shape,
@@ -18,6 +15,9 @@ from handgrad.ops.windows import (
     per_axis,
     where_it_counts,
 )
+from handgrad.kernels import native
+from handgrad.kernels.memory import empty, output_buffer
+from handgrad.kernels.spec import KernelSpec
 
 assert native is not None
 _forward, _backward = native.max_pool2d_forward, native.max_pool2d_backward

@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from handgrad.arrays import Array
+from handgrad.geometry.positions import table
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty_like, output_buffer
 from handgrad.kernels.spec import KernelSpec
-from handgrad.ops.positional_encoding import table
 
 assert native is not None
 _add_repeated = native.add_repeated

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.geometry.steps import active_steps, in_running_order
 from handgrad.kernels import invalidate_capture
 from handgrad.kernels.memory import indices, output_buffer
-from handgrad.ops.recurrence import active_steps, in_running_order
 
 
 def checked_lengths(lengths: Array | None, batch: int, steps: int) -> tuple[Array | None, int]:

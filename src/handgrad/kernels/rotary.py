@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.geometry.positions import angles
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty_as, output_buffer
 from handgrad.kernels.spec import KernelSpec
-from handgrad.ops.rotary import angles
 
 assert native is not None
 _rotary = native.rotary

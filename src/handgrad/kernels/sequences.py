@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.ops.windows import Setting, per_axis
+from handgrad.geometry.windows import Setting, per_axis
 
 
 def as_row(values: Any) -> Any:

@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.geometry.axes import chosen_axes
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, empty_like, output_buffer
 from handgrad.kernels.spec import KernelSpec
-from handgrad.ops.standardize import chosen_axes
 
 assert native is not None
 _forward, _backward = native.standardize_forward, native.standardize_backward

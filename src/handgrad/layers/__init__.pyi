@@ -30,6 +30,7 @@ from handgrad.layers.normalization import GroupNorm as GroupNorm
 from handgrad.layers.normalization import InstanceNorm as InstanceNorm
 from handgrad.layers.normalization import LayerNorm as LayerNorm
 from handgrad.layers.normalization import RMSNorm as RMSNorm
+from handgrad.layers.pad import Pad as Pad
 from handgrad.layers.pooling import AvgPool1d as AvgPool1d
 from handgrad.layers.pooling import AvgPool2d as AvgPool2d
 from handgrad.layers.pooling import MaxPool1d as MaxPool1d

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from handgrad.arrays import Array
 from handgrad.kernels.sums import add
@@ -20,7 +21,7 @@ NORMALIZATIONS: Final = ("layer_norm", "rms_norm")
 
 
 def normalization_layer(
-    what: str, normalization: str, features: InputSize, *, eps: float, bias: bool, dtype: Any
+    what: str, normalization: str, features: InputSize, *, eps: float, bias: bool, dtype: DTypeLike
 ) -> LayerNorm | RMSNorm:
     """LayerNorm, or RMSNorm, which has no bias. Raises ArgumentError for another name."""
     check_choice(what, "normalization", normalization, NORMALIZATIONS)
@@ -58,7 +59,7 @@ class AddNorm(Layer):
         normalization: str = "layer_norm",
         eps: float = 1e-5,
         bias: bool = True,
-        dtype: Any = np.float32,
+        dtype: DTypeLike = np.float32,
     ) -> None:
         check_choice("AddNorm", "norm", norm, NORMS)
         self.norm_position = norm

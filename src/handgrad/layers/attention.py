@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Unpack
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -12,12 +12,14 @@ from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.kernels import invalidate_capture
 from handgrad.kernels.sums import add
+from handgrad.keywords import with_defaults
 from handgrad.layers.base import Layer, Shape, backward_residual, forward_residual, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.dense import Dense
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.lora import LoRADense
 from handgrad.layers.normalization import RMSNorm
+from handgrad.layers.settings import AttentionSettings
 from handgrad.ops import attention, dropout, rotary
 
 PROJECTIONS: Final = ("q_proj", "k_proj", "v_proj", "o_proj")
@@ -103,24 +105,10 @@ class MultiHeadAttention(Layer):
         heads: int,
         *,
         rng: np.random.Generator = FROM_SEED,
-        k_size: int | None = None,
-        v_size: int | None = None,
-        q_proj_size: int | None = None,
-        k_proj_size: int | None = None,
-        v_proj_size: int | None = None,
-        o_proj_size: int | None = None,
-        scale: float | None = None,
-        bias: bool | tuple[str, ...] = True,
-        dropout: float = 0.0,
-        post_dropout: float = 0.0,
-        kv_heads: int | None = None,
-        rotary: bool = False,
-        rotary_base: float = 10000.0,
-        rotary_frequencies: tuple[float, ...] | None = None,
-        qk_norm: bool = False,
-        eps: float = 1e-6,
-        dtype: Any = np.float32,
+        **settings: Unpack[AttentionSettings],
     ) -> None:
+        chosen = with_defaults("MultiHeadAttention", AttentionSettings, settings)
+        kv_heads, k_size, v_size = chosen["kv_heads"], chosen["k_size"], chosen["v_size"]
         self.heads = heads
         self.kv_heads = heads if kv_heads is None else kv_heads
         self._check_heads()
@@ -129,41 +117,43 @@ class MultiHeadAttention(Layer):
             "key": q_size if k_size is None else k_size,
             "value": q_size if v_size is None else v_size,
         }
-        q_head = self._head_size("q_proj_size", q_proj_size, q_size, q_size)
-        k_head = self._head_size("k_proj_size", k_proj_size, self.sizes["key"], q_head * heads)
-        v_head = self._head_size("v_proj_size", v_proj_size, self.sizes["value"], q_size)
+        q_asked, k_asked = chosen["q_proj_size"], chosen["k_proj_size"]
+        v_asked, out_size = chosen["v_proj_size"], chosen["o_proj_size"]
+        q_head = self._head_size("q_proj_size", q_asked, q_size, q_size)
+        k_head = self._head_size("k_proj_size", k_asked, self.sizes["key"], q_head * heads)
+        v_head = self._head_size("v_proj_size", v_asked, self.sizes["value"], q_size)
         if k_head != q_head:
             raise ArgumentError(
                 f"MultiHeadAttention: a head's key has size {k_head}; allowed: {q_head}, "
                 "the size of its query"
             )
-        self.scale = scale
-        self.rotary = rotary
-        self.rotary_base = rotary_base
-        self.rotary_frequencies = rotary_frequencies
-        self.dropout = _rate("dropout", dropout)
-        self.post_dropout = _rate("post_dropout", post_dropout)
-        self.rng = rng if dropout > 0 or post_dropout > 0 else None
-        if o_proj_size is None:
-            o_proj_size = q_size
-        self.out_size = o_proj_size or heads * v_head
+        self.scale = chosen["scale"]
+        self.rotary = chosen["rotary"]
+        self.rotary_base = chosen["rotary_base"]
+        self.rotary_frequencies = chosen["rotary_frequencies"]
+        self.dropout = _rate("dropout", chosen["dropout"])
+        self.post_dropout = _rate("post_dropout", chosen["post_dropout"])
+        self.rng = rng if self.dropout > 0 or self.post_dropout > 0 else None
+        if out_size is None:
+            out_size = q_size
+        self.out_size = out_size or heads * v_head
         self.head_sizes = (q_head, v_head)
         projections = {
-            "q_proj": (q_size, heads * q_head, q_proj_size),
-            "k_proj": (self.sizes["key"], self.kv_heads * k_head, k_proj_size),
-            "v_proj": (self.sizes["value"], self.kv_heads * v_head, v_proj_size),
-            "o_proj": (heads * v_head, o_proj_size, o_proj_size),
+            "q_proj": (q_size, heads * q_head, q_asked),
+            "k_proj": (self.sizes["key"], self.kv_heads * k_head, k_asked),
+            "v_proj": (self.sizes["value"], self.kv_heads * v_head, v_asked),
+            "o_proj": (heads * v_head, out_size, out_size),
         }
-        biased = _biased(bias)
+        biased = _biased(chosen["bias"])
         self.layers: dict[str, Layer] = {
-            name: Dense(size, projected, rng=rng, bias=name in biased, dtype=dtype)
+            name: Dense(size, projected, rng=rng, bias=name in biased, dtype=chosen["dtype"])
             for name, (size, projected, asked) in projections.items()
             if asked != 0
         }
-        self.qk_norm = qk_norm
-        if qk_norm:
+        self.qk_norm = chosen["qk_norm"]
+        if self.qk_norm:
             for name in ("q_norm", "k_norm"):
-                self.layers[name] = RMSNorm(q_head, eps=eps, dtype=dtype)
+                self.layers[name] = RMSNorm(q_head, eps=chosen["eps"], dtype=chosen["dtype"])
 
     def _check_heads(self) -> None:
         if self.heads < 1:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from handgrad import initializers
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.geometry.windows import Setting, output_size, per_axis, unpadded_size
 from handgrad.initializers import Initializer
+from handgrad.keywords import with_defaults
 from handgrad.layers.base import OpLayer, Shape
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.inputs import in_own_type
+from handgrad.layers.settings import ConvolutionSettings
 from handgrad.ops import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from handgrad.ops.activation import check_activation
-from handgrad.ops.windows import Setting, check_setting, output_size, per_axis, unpadded_size
+from handgrad.ops.windows import check_setting
 
 
 def _setting(layer: str, name: str, setting: Setting, axes: int, *, least: int) -> Shape:
@@ -41,11 +44,48 @@ def _check_example(layer: str, shape: Shape, channels: int, axes: int) -> None:
         )
 
 
-class _Convolution(OpLayer):
-    """Shared parts of Conv1d and Conv2d: sizes, first values and the row of the report."""
+class _Windowed(OpLayer):
+    """Shared parts of convolutions and transposed ones: sizes and settings."""
 
     parameter_names = ("weight", "bias")
     axes: int
+
+    def _settle(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Setting,
+        settings: ConvolutionSettings,
+    ) -> ConvolutionSettings:
+        """Keep what decides shapes, one number for every axis; all settings come back."""
+        name = type(self).__name__
+        chosen = with_defaults(name, ConvolutionSettings, settings)
+        self.groups = chosen["groups"]
+        _check_groups(name, in_channels, out_channels, self.groups)
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = _setting(name, "kernel_size", kernel_size, self.axes, least=1)
+        self.stride = _setting(name, "stride", chosen["stride"], self.axes, least=1)
+        self.padding = _setting(name, "padding", chosen["padding"], self.axes, least=0)
+        self.dilation = _setting(name, "dilation", chosen["dilation"], self.axes, least=1)
+        return chosen
+
+    def _draw(
+        self,
+        shape: Shape,
+        initializer: Initializer,
+        rng: np.random.Generator,
+        settings: ConvolutionSettings,
+    ) -> None:
+        """Make the weight of this shape, and the bias."""
+        self.initializer = initializer
+        self.weight = initializer(shape, rng, dtype=settings["dtype"])
+        zeros = np.zeros(self.out_channels, dtype=settings["dtype"])
+        self.bias = zeros if settings["bias"] else None
+
+
+class _Convolution(_Windowed):
+    """Shared parts of Conv1d and Conv2d: sizes, first values and the row of the report."""
 
     def __init__(
         self,
@@ -54,30 +94,16 @@ class _Convolution(OpLayer):
         kernel_size: Setting,
         *,
         rng: np.random.Generator = FROM_SEED,
-        stride: Setting = 1,
-        padding: Setting = 0,
-        dilation: Setting = 1,
-        groups: int = 1,
-        bias: bool = True,
         activation: str = "identity",
         initializer: Initializer | None = None,
-        dtype: Any = np.float32,
+        **settings: Unpack[ConvolutionSettings],
     ) -> None:
-        name = type(self).__name__
-        _check_groups(name, in_channels, out_channels, groups)
-        check_activation(name, activation)
-        self.initializer = initializer or initializers.for_activation(activation)
-        self.in_channels: int = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = _setting(name, "kernel_size", kernel_size, self.axes, least=1)
-        self.stride = _setting(name, "stride", stride, self.axes, least=1)
-        self.padding = _setting(name, "padding", padding, self.axes, least=0)
-        self.dilation = _setting(name, "dilation", dilation, self.axes, least=1)
-        self.groups = groups
+        chosen = self._settle(in_channels, out_channels, kernel_size, settings)
+        check_activation(type(self).__name__, activation)
         self.activation = activation
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = self.initializer(shape, rng, dtype=dtype)
-        self.bias = np.zeros(out_channels, dtype=dtype) if bias else None
+        shape = (out_channels, in_channels // self.groups, *self.kernel_size)
+        initializer = initializer or initializers.for_activation(activation)
+        self._draw(shape, initializer, rng, chosen)
 
     @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:
@@ -134,11 +160,8 @@ class Conv2d(_Convolution):
     capturable = True
 
 
-class _TransposedConvolution(OpLayer):
+class _TransposedConvolution(_Windowed):
     """Shared parts of ConvTranspose1d and ConvTranspose2d."""
-
-    axes: int
-    parameter_names = ("weight", "bias")
 
     def __init__(
         self,
@@ -147,29 +170,15 @@ class _TransposedConvolution(OpLayer):
         kernel_size: Setting,
         *,
         rng: np.random.Generator = FROM_SEED,
-        stride: Setting = 1,
-        padding: Setting = 0,
         output_padding: Setting = 0,
-        dilation: Setting = 1,
-        groups: int = 1,
-        bias: bool = True,
         initializer: Initializer = initializers.xavier_uniform,
-        dtype: Any = np.float32,
+        **settings: Unpack[ConvolutionSettings],
     ) -> None:
+        chosen = self._settle(in_channels, out_channels, kernel_size, settings)
         name = type(self).__name__
-        _check_groups(name, in_channels, out_channels, groups)
-        self.in_channels: int = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = _setting(name, "kernel_size", kernel_size, self.axes, least=1)
-        self.stride = _setting(name, "stride", stride, self.axes, least=1)
-        self.padding = _setting(name, "padding", padding, self.axes, least=0)
         self.output_padding = _setting(name, "output_padding", output_padding, self.axes, least=0)
-        self.dilation = _setting(name, "dilation", dilation, self.axes, least=1)
-        self.groups = groups
-        shape = (in_channels, out_channels // groups, *self.kernel_size)
-        self.initializer = initializer
-        self.weight = initializer(shape, rng, dtype=dtype)
-        self.bias = np.zeros(out_channels, dtype=dtype) if bias else None
+        shape = (in_channels, out_channels // self.groups, *self.kernel_size)
+        self._draw(shape, initializer, rng, chosen)
 
     @in_own_type
     def forward(self, x: Array, *, training: bool = False) -> tuple[Array, Any]:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -43,7 +44,7 @@ class Dense(OpLayer):
         negative_slope: float = 0.01,
         approximate: str = "none",
         initializer: Initializer | None = None,
-        dtype: Any = np.float32,
+        dtype: DTypeLike = np.float32,
     ) -> None:
         check_activation("Dense", activation, approximate)
         self.initializer = initializer or initializers.for_activation(activation)

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -37,7 +38,7 @@ class Embedding(Layer):
         rng: np.random.Generator = FROM_SEED,
         padding_idx: int | None = None,
         initializer: Initializer = initializers.normal,
-        dtype: Any = np.float32,
+        dtype: DTypeLike = np.float32,
     ) -> None:
         self.features = features
         self.padding_idx = padding_idx

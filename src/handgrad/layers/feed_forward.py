@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from handgrad.layers.base import Layer
 from handgrad.layers.construction import FROM_SEED, InputSize
@@ -37,7 +38,7 @@ class FeedForward(Sequential):
         approximate: str = "none",
         dropout: float = 0.0,
         bias: bool = True,
-        dtype: Any = np.float32,
+        dtype: DTypeLike = np.float32,
     ) -> None:
         settings: dict[str, Any] = {"rng": rng, "bias": bias, "dtype": dtype}
         layers: dict[str, Layer] = {}

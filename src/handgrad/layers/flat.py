@@ -10,19 +10,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from handgrad.arrays import Array
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.escaping import listed
 
 #: Names with shapes, in the order of the buffer.
 Layout: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 
 #: Buffers start on a cache line, so that the fused sweeps load whole lines.
 _ALIGNMENT: Final = 64
-#: Names that an error lists before it only counts them.
-_LISTED: Final = 8
 
 
 def _aligned_zeros(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -41,7 +40,7 @@ class NamedArrays(dict[str, Array]):
         write_one(self, name, values)
 
     def __missing__(self, name: str) -> NoReturn:
-        raise KeyError(f"{shown(name)} is unknown; allowed: {_listed(self)}")
+        raise KeyError(f"{shown(name)} is unknown; allowed: {listed(self)}")
 
     def __call__(self) -> NoReturn:
         raise ArgumentError("parameters: a call is given; allowed: model.parameters, a dictionary")
@@ -77,7 +76,9 @@ class FlatArrays(Mapping[str, NDArray[Any]]):
             start = end
 
     @classmethod
-    def zeros(cls, shapes: Mapping[str, tuple[int, ...]], dtype: Any = np.float32) -> FlatArrays:
+    def zeros(
+        cls, shapes: Mapping[str, tuple[int, ...]], dtype: DTypeLike = np.float32
+    ) -> FlatArrays:
         """A new buffer of zeros for arrays of these names and shapes."""
         layout = tuple((name, tuple(shape)) for name, shape in shapes.items())
         size = sum(math.prod(shape) for _, shape in layout)
@@ -204,7 +205,7 @@ def written_into(known: Mapping[str, Array], given: Mapping[str, Array], what: s
 def write_one(known: Mapping[str, Array], name: str, values: Array) -> None:
     """Write into the array of this name. Raises ArgumentError where there is none."""
     if name not in known:
-        raise ArgumentError(f"parameters: {shown(name)} is unknown; allowed: {_listed(known)}")
+        raise ArgumentError(f"parameters: {shown(name)} is unknown; allowed: {listed(known)}")
     written_into({name: known[name]}, {name: values}, "parameters")
 
 
@@ -216,18 +217,14 @@ def check_same_arrays(what: str, known: Mapping[str, Array], given: Mapping[str,
         )
     for name in known:
         if name not in given:
-            raise ArgumentError(f"{what}: {name!r} is missing; allowed: all of {_listed(known)}")
+            raise ArgumentError(
+                f"{what}: {shown(name)} is missing; allowed: all of {listed(known)}"
+            )
     for name, array in given.items():
         if name not in known:
-            raise ArgumentError(f"{what}: {shown(name)} is unknown; allowed: {_listed(known)}")
+            raise ArgumentError(f"{what}: {shown(name)} is unknown; allowed: {listed(known)}")
         shape = tuple(numbers(what, name, array).shape)
         if shape != tuple(known[name].shape):
             raise ShapeError(
-                f"{what}: {name!r} has shape {shape}; allowed: {tuple(known[name].shape)}"
+                f"{what}: {shown(name)} has shape {shape}; allowed: {tuple(known[name].shape)}"
             )
-
-
-def _listed(names: Mapping[str, Array]) -> str:
-    """The first names, and how many there are where that is not all."""
-    shown = ", ".join(list(names)[:_LISTED])
-    return f"{shown}, ... ({len(names)} names)" if len(names) > _LISTED else shown or "none"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from handgrad.layers.base import Shape
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.recurrent import BIAS_MODES, Recurrent
+from handgrad.layers.settings import RecurrentSettings
 from handgrad.ops import lstm
 
 
@@ -40,13 +41,9 @@ class LSTM(Recurrent):
         num_layers: int = 1,
         *,
         rng: np.random.Generator = FROM_SEED,
-        bidirectional: bool = False,
         proj_size: int = 0,
-        dropout: float = 0.0,
-        bias: bool | str = True,
-        learn_h0: bool = False,
         forget_bias: float | None = None,
-        dtype: Any = np.float32,
+        **settings: Unpack[RecurrentSettings],
     ) -> None:
         if not 0 <= proj_size < max(hidden_size, 1):
             raise self._refusal(
@@ -55,17 +52,7 @@ class LSTM(Recurrent):
             )
         self.proj_size = proj_size
         self.forget_bias = forget_bias
-        super().__init__(
-            input_size,
-            hidden_size,
-            num_layers,
-            rng=rng,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            bias=bias,
-            learn_h0=learn_h0,
-            dtype=dtype,
-        )
+        super().__init__(input_size, hidden_size, num_layers, rng=rng, **settings)
         biases = BIAS_MODES[self.bias]
         if forget_bias is not None and not biases:
             raise self._refusal(f"forget_bias is {forget_bias!r}; allowed without bias: None")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import DTypeLike
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
@@ -22,7 +23,9 @@ class _RowNorm(OpLayer):
 
     flops_per_value: int
 
-    def __init__(self, features: InputSize, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
+    def __init__(
+        self, features: InputSize, *, eps: float = 1e-5, dtype: DTypeLike = np.float32
+    ) -> None:
         self.features = features
         self.eps = eps
         self.gamma = np.ones(features, dtype=dtype)
@@ -52,7 +55,12 @@ class LayerNorm(_RowNorm):
     adds_residual_backward = True
 
     def __init__(
-        self, features: InputSize, *, eps: float = 1e-5, bias: bool = True, dtype: Any = np.float32
+        self,
+        features: InputSize,
+        *,
+        eps: float = 1e-5,
+        bias: bool = True,
+        dtype: DTypeLike = np.float32,
     ) -> None:
         super().__init__(features, eps=eps, dtype=dtype)
         self.beta = np.zeros(features, dtype=dtype) if bias else None
@@ -99,7 +107,7 @@ class BatchNorm(OpLayer):
         momentum: float = 0.1,
         eps: float = 1e-5,
         activation: str = "identity",
-        dtype: Any = np.float32,
+        dtype: DTypeLike = np.float32,
     ) -> None:
         check_activation("BatchNorm", activation)
         self.channels = channels
@@ -158,7 +166,12 @@ class GroupNorm(OpLayer):
     capturable = True
 
     def __init__(
-        self, num_groups: int, channels: InputSize, *, eps: float = 1e-5, dtype: Any = np.float32
+        self,
+        num_groups: int,
+        channels: InputSize,
+        *,
+        eps: float = 1e-5,
+        dtype: DTypeLike = np.float32,
     ) -> None:
         if num_groups < 1 or channels % num_groups != 0:
             raise ArgumentError(
@@ -196,5 +209,7 @@ class InstanceNorm(GroupNorm):
 
     capturable = True
 
-    def __init__(self, channels: InputSize, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
+    def __init__(
+        self, channels: InputSize, *, eps: float = 1e-5, dtype: DTypeLike = np.float32
+    ) -> None:
         super().__init__(channels, channels, eps=eps, dtype=dtype)

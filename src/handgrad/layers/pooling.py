@@ -7,10 +7,11 @@ from typing import Any
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.geometry.windows import Setting, output_size, per_axis
 from handgrad.layers.base import OpLayer, Shape
 from handgrad.layers.inputs import in_own_type
 from handgrad.ops import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
-from handgrad.ops.windows import Setting, check_setting, output_size, per_axis
+from handgrad.ops.windows import check_setting
 
 
 class _Pooling(OpLayer):

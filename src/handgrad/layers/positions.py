@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import DTypeLike
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -61,7 +62,7 @@ class LearnedPositions(Layer):
         *,
         rng: np.random.Generator = FROM_SEED,
         initializer: Initializer = _INITIALIZER,
-        dtype: Any = np.float32,
+        dtype: DTypeLike = np.float32,
     ) -> None:
         self.length = length
         self.features = features

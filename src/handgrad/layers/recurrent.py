@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, Unpack
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -16,9 +16,11 @@ from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.kernels.concatenate import concatenate, slice_features
 from handgrad.kernels.sums import add
+from handgrad.keywords import with_defaults
 from handgrad.layers.base import Layer, Shape
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.inputs import in_own_type
+from handgrad.layers.settings import RecurrentSettings
 from handgrad.ops import dropout as dropout_op
 
 #: One array, of LSTM the pair (h, c); of shape (layers · directions, N, size).
@@ -95,18 +97,16 @@ class Recurrent(Layer):
         num_layers: int = 1,
         *,
         rng: np.random.Generator = FROM_SEED,
-        bidirectional: bool = False,
-        dropout: float = 0.0,
-        bias: bool | str = True,
-        learn_h0: bool = False,
-        dtype: Any = np.float32,
+        **settings: Unpack[RecurrentSettings],
     ) -> None:
+        chosen = with_defaults(type(self).__name__, RecurrentSettings, settings)
+        dropout, learn_h0, dtype = chosen["dropout"], chosen["learn_h0"], chosen["dtype"]
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.num_layers = num_layers
-        self.directions = 2 if bidirectional else 1
+        self.directions = 2 if chosen["bidirectional"] else 1
         self.dropout = dropout
-        self.bias = self._bias_mode(bias)
+        self.bias = self._bias_mode(chosen["bias"])
         for name in ("input_size", "hidden_size", "num_layers"):
             if not getattr(self, name) >= 1:
                 raise self._refusal(f"{name} is {getattr(self, name)!r}; allowed: 1 or more")

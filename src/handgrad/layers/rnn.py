@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import ShapeError
+from handgrad.keywords import with_defaults
 from handgrad.layers.base import Shape
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.recurrent import BIAS_MODES, Recurrent
+from handgrad.layers.settings import RecurrentSettings
 from handgrad.ops import leaky_rnn, rnn
 from handgrad.ops.arguments import check_choice
 
@@ -30,25 +32,11 @@ class RNN(Recurrent):
         *,
         rng: np.random.Generator = FROM_SEED,
         nonlinearity: str = "tanh",
-        bidirectional: bool = False,
-        dropout: float = 0.0,
-        bias: bool | str = True,
-        learn_h0: bool = False,
-        dtype: Any = np.float32,
+        **settings: Unpack[RecurrentSettings],
     ) -> None:
         check_choice("RNN", "nonlinearity", nonlinearity, rnn.NONLINEARITIES)
         self.nonlinearity = nonlinearity
-        super().__init__(
-            input_size,
-            hidden_size,
-            num_layers,
-            rng=rng,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            bias=bias,
-            learn_h0=learn_h0,
-            dtype=dtype,
-        )
+        super().__init__(input_size, hidden_size, num_layers, rng=rng, **settings)
 
     def _options(self) -> dict[str, Any]:
         return {"nonlinearity": self.nonlinearity}
@@ -76,23 +64,10 @@ class LeakyRNN(Recurrent):
         *,
         rng: np.random.Generator = FROM_SEED,
         alpha: float | Array,
-        bidirectional: bool = False,
-        dropout: float = 0.0,
-        bias: bool | str = True,
-        learn_h0: bool = False,
-        dtype: Any = np.float32,
+        **settings: Unpack[RecurrentSettings],
     ) -> None:
-        super().__init__(
-            input_size,
-            hidden_size,
-            num_layers,
-            rng=rng,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            bias=bias,
-            learn_h0=learn_h0,
-            dtype=dtype,
-        )
+        super().__init__(input_size, hidden_size, num_layers, rng=rng, **settings)
+        dtype = with_defaults("LeakyRNN", RecurrentSettings, settings)["dtype"]
         rates = np.asarray(alpha, dtype=dtype)
         if rates.shape not in ((), (hidden_size,)):
             raise ShapeError(

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
 from handgrad.kernels.sums import add
+from handgrad.keywords import selected, with_defaults
 from handgrad.layers import recompute as recomputing
 from handgrad.layers.add_norm import normalization_layer
 from handgrad.layers.attention import KeysValues
 from handgrad.layers.base import Layer, Row, Shape, first_trained, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.inputs import in_own_type
+from handgrad.layers.settings import BlockSettings, StackSettings
 from handgrad.layers.transformer_block import TransformerBlock
 
 Past = tuple[KeysValues, ...]
@@ -44,38 +46,31 @@ class _Stack(Layer):
         hidden: int,
         *,
         rng: np.random.Generator = FROM_SEED,
-        norm: str = "pre",
-        final_norm: bool | None = None,
-        normalization: str = "layer_norm",
-        eps: float = 1e-5,
-        bias: bool = True,
-        recompute: bool = False,
-        dtype: Any = np.float32,
-        **settings: Any,
+        cross: bool = False,
+        causal: bool = False,
+        **settings: Unpack[StackSettings],
     ) -> None:
+        name = type(self).__name__
         if blocks < 1:
-            raise ArgumentError(f"{type(self).__name__}: blocks is {blocks}; allowed: 1 or more")
+            raise ArgumentError(f"{name}: blocks is {blocks}; allowed: 1 or more")
+        chosen = with_defaults(name, StackSettings, settings)
+        inner = selected(BlockSettings, chosen)
         self.blocks = tuple(
-            TransformerBlock(
-                d_model,
-                heads,
-                hidden,
-                rng=rng,
-                norm=norm,
-                normalization=normalization,
-                eps=eps,
-                bias=bias,
-                dtype=dtype,
-                **settings,
-            )
+            TransformerBlock(d_model, heads, hidden, rng=rng, cross=cross, causal=causal, **inner)
             for _ in range(blocks)
         )
-        self.recompute = recompute
+        self.recompute = chosen["recompute"]
         self.norm = None
         self.layers: dict[str, Layer] = {str(i): block for i, block in enumerate(self.blocks)}
-        if norm == "pre" if final_norm is None else final_norm:
+        final_norm = chosen["final_norm"]
+        if chosen["norm"] == "pre" if final_norm is None else final_norm:
             self.norm = self.layers["norm"] = normalization_layer(
-                type(self).__name__, normalization, d_model, eps=eps, bias=bias, dtype=dtype
+                name,
+                chosen["normalization"],
+                d_model,
+                eps=chosen["eps"],
+                bias=chosen["bias"],
+                dtype=chosen["dtype"],
             )
 
     def _through(self, x: Array, *memory: Array, **settings: Any) -> tuple[Array, Cache]:
@@ -227,10 +222,13 @@ class TransformerDecoder(_Stack):
         hidden: int,
         *,
         rng: np.random.Generator = FROM_SEED,
-        **settings: Any,
+        cross: bool = True,
+        causal: bool = True,
+        **settings: Unpack[StackSettings],
     ) -> None:
-        settings = {"causal": True, **settings, "cross": True}
-        super().__init__(blocks, d_model, heads, hidden, rng=rng, **settings)
+        super().__init__(
+            blocks, d_model, heads, hidden, rng=rng, cross=cross, causal=causal, **settings
+        )
 
     @in_own_type
     def forward(

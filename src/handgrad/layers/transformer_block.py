@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
+from handgrad.keywords import selected, with_defaults
 from handgrad.layers.add_norm import AddNorm
 from handgrad.layers.attention import KeysValues, MultiHeadAttention
 from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.feed_forward import FeedForward
 from handgrad.layers.inputs import in_own_type
+from handgrad.layers.settings import BlockSettings, HeadSettings
 
 
 class Cache(NamedTuple):
@@ -49,55 +51,38 @@ class TransformerBlock(Layer):
         hidden: int,
         *,
         rng: np.random.Generator = FROM_SEED,
-        norm: str = "pre",
-        activation: str = "relu",
-        approximate: str = "none",
-        dropout: float = 0.0,
         cross: bool = False,
         causal: bool = False,
-        kv_heads: int | None = None,
-        rotary: bool = False,
-        rotary_base: float = 10000.0,
-        rotary_frequencies: tuple[float, ...] | None = None,
-        qk_norm: bool = False,
-        head_size: int | None = None,
-        scale: float | None = None,
-        normalization: str = "layer_norm",
-        eps: float = 1e-5,
-        bias: bool = True,
-        attention_bias: bool | tuple[str, ...] | None = None,
-        dtype: Any = np.float32,
+        **settings: Unpack[BlockSettings],
     ) -> None:
-        def attention(*, rotary: bool) -> MultiHeadAttention:
+        chosen = with_defaults("TransformerBlock", BlockSettings, settings)
+        size, dropout, bias = chosen["head_size"], chosen["dropout"], chosen["bias"]
+        eps, dtype, own_bias = chosen["eps"], chosen["dtype"], chosen["attention_bias"]
+
+        def attention(heads_of: HeadSettings) -> MultiHeadAttention:
             return MultiHeadAttention(
                 d_model,
                 heads,
                 rng=rng,
-                q_proj_size=head_size,
-                k_proj_size=head_size,
-                v_proj_size=head_size,
-                scale=scale,
-                dropout=dropout,
+                q_proj_size=size,
+                k_proj_size=size,
+                v_proj_size=size,
                 post_dropout=dropout,
-                kv_heads=kv_heads,
-                rotary=rotary,
-                rotary_base=rotary_base,
-                rotary_frequencies=rotary_frequencies,
-                qk_norm=qk_norm,
                 eps=eps,
-                bias=bias if attention_bias is None else attention_bias,
-                dtype=dtype,
+                bias=bias if own_bias is None else own_bias,
+                **heads_of,
             )
 
-        inner: dict[str, Layer] = {"attention": attention(rotary=rotary)}
+        shared = selected(HeadSettings, chosen)
+        inner: dict[str, Layer] = {"attention": attention(shared)}
         if cross:
-            inner["cross_attention"] = attention(rotary=False)
+            inner["cross_attention"] = attention({**shared, "rotary": False})
         inner["feed_forward"] = FeedForward(
             d_model,
             hidden,
             rng=rng,
-            activation=activation,
-            approximate=approximate,
+            activation=chosen["activation"],
+            approximate=chosen["approximate"],
             dropout=dropout,
             bias=bias,
             dtype=dtype,
@@ -108,8 +93,8 @@ class TransformerBlock(Layer):
             name: AddNorm(
                 layer,
                 d_model,
-                norm=norm,
-                normalization=normalization,
+                norm=chosen["norm"],
+                normalization=chosen["normalization"],
                 eps=eps,
                 bias=bias,
                 dtype=dtype,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.errors import ArgumentError
+from handgrad.geometry.windows import Setting, output_size, per_axis
 from handgrad.layers import (
     Activation,
     AvgPool1d,
@@ -55,7 +56,6 @@ from handgrad.limits.variables import (
     parts_of,
 )
 from handgrad.ops import batch_norm
-from handgrad.ops.windows import Setting, output_size, per_axis
 
 
 @singledispatch

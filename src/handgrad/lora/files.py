@@ -17,6 +17,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.files import as_path, read_json
 from handgrad.errors import ArgumentError, DataError, RunError
+from handgrad.escaping import cut
 from handgrad.io.hf.families import FAMILIES
 from handgrad.io.hf.weights import arrays_of
 from handgrad.layers.base import Layer, walk
@@ -103,7 +104,7 @@ def load(model: Layer, folder: str | os.PathLike[str]) -> None:
         expected = own[name].shape if name in own else "no such array"
         if found != expected:
             merge(model)
-            raise DataError(f"{path / MODEL}: {name[:120]} is {found}; expected {expected}")
+            raise DataError(f"{path / MODEL}: {cut(name)} is {found}; expected {expected}")
     for name, array in own.items():
         array[...] = stored[name]
 
@@ -115,7 +116,7 @@ def _settings(model: Layer, path: Path, config: Any) -> dict[str, Any]:
     for name, allowed in _PLAIN.items():
         if config.get(name) not in allowed:
             raise DataError(
-                f"{path}: {name} is {str(config.get(name))[:80]}; expected {allowed[0]}"
+                f"{path}: {name} is {cut(str(config.get(name)))}; expected {allowed[0]}"
             )
     kinds: dict[str, tuple[Any, ...]] = {
         "r": (int,),
@@ -127,7 +128,7 @@ def _settings(model: Layer, path: Path, config: Any) -> dict[str, Any]:
     for name, kind in kinds.items():
         if not isinstance(config.get(name), kind) or isinstance(config[name], bool):
             raise DataError(
-                f"{path}: {name} is {str(config.get(name))[:80]}; expected {kind[0].__name__}"
+                f"{path}: {name} is {cut(str(config.get(name)))}; expected {kind[0].__name__}"
             )
     modules = config["target_modules"]
     modules = [modules] if isinstance(modules, str) else [str(each) for each in modules]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import DTypeLike
 
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP, loop_backward, loop_forward
@@ -99,7 +100,7 @@ class AttentionDecoder(Layer):
         rng: np.random.Generator = FROM_SEED,
         score: str = "additive",
         cell: str = "gru",
-        dtype: Any = np.float32,
+        dtype: DTypeLike = np.float32,
     ) -> None:
         sizes = {"inputs": inputs, "memory": memory, "hidden": hidden}
         for name, size in sizes.items():

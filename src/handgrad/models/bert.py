@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import DTypeLike
 
 from handgrad import initializers
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.kernels.sums import add
+from handgrad.keywords import selected, with_defaults
 from handgrad.layers.base import Layer, Row, Shape, merge, part, walk
 from handgrad.layers.construction import FROM_SEED
 from handgrad.layers.dense import Dense
@@ -20,6 +22,7 @@ from handgrad.layers.embedding import Embedding
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.normalization import LayerNorm
 from handgrad.layers.positions import LearnedPositions
+from handgrad.layers.settings import StackSettings
 from handgrad.layers.transformer import TransformerEncoder
 from handgrad.models.mean_pooling import mean_pool, mean_pool_backward
 from handgrad.models.pretrained import Pretrained
@@ -42,6 +45,19 @@ class Cache(NamedTuple):
     dropout: Any
     blocks: Any
     pooling: Any
+
+
+class BertSettings(TypedDict, total=False):
+    """Settings of Bert, of which those that its blocks have go on to them."""
+
+    #: Rows of S.
+    types: Annotated[int, 2]
+    activation: Annotated[str, "gelu"]
+    #: The form of GELU, "none" or "tanh".
+    approximate: Annotated[str, "none"]
+    eps: Annotated[float, 1e-12]
+    dropout: Annotated[float, 0.0]
+    dtype: Annotated[DTypeLike, np.float32]
 
 
 class Bert(Pretrained):
@@ -74,15 +90,12 @@ class Bert(Pretrained):
         blocks: int,
         rng: np.random.Generator = FROM_SEED,
         hidden: int | None = None,
-        types: int = 2,
-        activation: str = "gelu",
-        approximate: str = "none",
-        eps: float = 1e-12,
-        dropout: float = 0.0,
         pooling: str = "none",
         normalize: bool = False,
-        dtype: Any = np.float32,
+        **settings: Unpack[BertSettings],
     ) -> None:
+        chosen = with_defaults("Bert", BertSettings, settings)
+        types, eps, dtype = chosen["types"], chosen["eps"], chosen["dtype"]
         sizes = {"vocabulary": vocabulary, "context": context, "width": width, "types": types}
         for name, value in sizes.items():
             if value < 1:
@@ -96,24 +109,20 @@ class Bert(Pretrained):
         self.width = width
         self.pooling = pooling
         self.normalize = normalize
-        self.dropout = dropout
-        self.rng = rng if dropout > 0 else None
+        self.dropout = chosen["dropout"]
+        self.rng = rng if self.dropout > 0 else None
         self.tokens = Embedding(vocabulary, width, rng=rng, dtype=dtype)
         self.positions = LearnedPositions(context, width, rng=rng, dtype=dtype)
         self.types = Embedding(types, width, rng=rng, dtype=dtype)
         self.norm = LayerNorm(width, eps=eps, dtype=dtype)
+        inner: StackSettings = {**selected(StackSettings, chosen), "norm": "post"}
         self.blocks = TransformerEncoder(
             blocks,
             width,
             heads,
             4 * width if hidden is None else hidden,
             rng=rng,
-            norm="post",
-            activation=activation,
-            approximate=approximate,
-            dropout=dropout,
-            eps=eps,
-            dtype=dtype,
+            **inner,
         )
         self.layers: dict[str, Layer] = {
             "tokens": self.tokens,

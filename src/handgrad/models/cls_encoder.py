@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import DTypeLike
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -72,7 +73,9 @@ class Cache(NamedTuple):
         return self.h_pre2 @ self.weight_v
 
 
-def fan_in_normal(shape: Shape, rng: np.random.Generator, *, dtype: Any = np.float32) -> Array:
+def fan_in_normal(
+    shape: Shape, rng: np.random.Generator, *, dtype: DTypeLike = np.float32
+) -> Array:
     """N(0, 1/fan_in), what lies beyond two standard deviations redrawn."""
     std = 1.0 / math.sqrt(initializers.fans(shape)[0])
     return initializers.truncated_normal(shape, rng, std=std, dtype=dtype)
@@ -125,7 +128,7 @@ class ClsEncoder(Layer):
         standardize: str | None = "example",
         eps: float = 1e-5,
         initializer: Initializer = fan_in_normal,
-        dtype: Any = np.float32,
+        dtype: DTypeLike = np.float32,
     ) -> None:
         if min(features, d1, d2, classes) < 1:
             raise ArgumentError(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers import (
@@ -55,7 +55,7 @@ class CNN(Sequential):
         activation: str = "relu",
         batch_norm: bool = False,
         dropout: float = 0.0,
-        dtype: Any = np.float32,
+        dtype: DTypeLike = np.float32,
     ) -> None:
         if len(input_shape) != 3:
             raise ShapeError(f"CNN: input_shape is {tuple(input_shape)}; allowed: (C, H, W)")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import DTypeLike
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -36,7 +37,9 @@ class Cell(Layer):
     #: Sums, products and functions of single elements in a step, for every hidden unit.
     flops_per_unit = 2
 
-    def __init__(self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any) -> None:
+    def __init__(
+        self, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: DTypeLike
+    ) -> None:
         def draw(*shape: int) -> Array:
             return initializers.uniform(shape, rng, bound=1 / math.sqrt(hidden), dtype=dtype)
 
@@ -133,7 +136,9 @@ class GRUCell(Cell):
         return da_input, da_state, ds
 
 
-def make_cell(kind: str, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: Any) -> Cell:
+def make_cell(
+    kind: str, inputs: int, hidden: int, *, rng: np.random.Generator, dtype: DTypeLike
+) -> Cell:
     """The cell `kind`, of `CELLS`. Raises ArgumentError for another one."""
     check_choice("AttentionDecoder", "cell", kind, CELLS)
     kinds: dict[str, type[Cell]] = {"sigmoid": SigmoidCell, "tanh": TanhCell, "gru": GRUCell}

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from functools import partial
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -40,6 +41,17 @@ class DecoderState(NamedTuple):
 
     tokens: Array
     past: Past
+
+
+class DecoderSettings(TypedDict, total=False):
+    """Settings of every decoder-only model that go on to its blocks."""
+
+    dropout: Annotated[float, 0.0]
+    #: Heads of keys and values; None for as many as there are heads.
+    kv_heads: Annotated[int | None, None]
+    #: Make the caches of the blocks again in backward, which saves their memory.
+    recompute: Annotated[bool, False]
+    dtype: Annotated[DTypeLike, np.float32]
 
 
 class DecoderOnly(Pretrained):

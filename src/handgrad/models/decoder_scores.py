@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import DTypeLike
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -82,7 +83,9 @@ class AdditiveScore(Score):
     kind = "additive"
     parameter_names = ("weight_s", "weight_h", "v")
 
-    def __init__(self, hidden: int, memory: int, *, rng: np.random.Generator, dtype: Any) -> None:
+    def __init__(
+        self, hidden: int, memory: int, *, rng: np.random.Generator, dtype: DTypeLike
+    ) -> None:
         self.sizes = (hidden, memory)
         weight = initializers.xavier_uniform((hidden, hidden + memory), rng, dtype=dtype)
         self.weight_s = np.ascontiguousarray(weight[:, :hidden])
@@ -229,7 +232,7 @@ class DotScore(Score):
 
 
 def make_score(
-    kind: str, hidden: int, memory: int, *, rng: np.random.Generator, dtype: Any
+    kind: str, hidden: int, memory: int, *, rng: np.random.Generator, dtype: DTypeLike
 ) -> Score:
     """The score `kind`, of `SCORES`, between a state of size `hidden` and ones of size `memory`.
 

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Final, Unpack
 
 import numpy as np
 
+from handgrad.keywords import with_defaults
 from handgrad.layers.construction import FROM_SEED
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
 from handgrad.layers.positions import LearnedPositions, PositionalEncoding
 from handgrad.layers.transformer import TransformerEncoder
-from handgrad.models.decoder_only import DecoderOnly
+from handgrad.models.decoder_only import DecoderOnly, DecoderSettings
 from handgrad.ops.arguments import check_choice
 
 POSITIONS: Final = ("learned", "rotary", "sinusoidal")
 
 #: Standard deviation of GPT-2's first weights.
 STD: Final = 0.02
+
+
+class GPTSettings(DecoderSettings, total=False):
+    """Settings of GPT that go on to its blocks."""
+
+    bias: Annotated[bool, True]
+    eps: Annotated[float, 1e-5]
+    #: The form of GELU, "none" or "tanh".
+    approximate: Annotated[str, "none"]
 
 
 class GPT(DecoderOnly):
@@ -50,16 +60,12 @@ class GPT(DecoderOnly):
         blocks: int,
         rng: np.random.Generator = FROM_SEED,
         hidden: int | None = None,
-        dropout: float = 0.0,
-        bias: bool = True,
-        eps: float = 1e-5,
-        approximate: str = "none",
         positions: str = "learned",
         tied: bool = True,
-        kv_heads: int | None = None,
-        recompute: bool = False,
-        dtype: Any = np.float32,
+        **settings: Unpack[GPTSettings],
     ) -> None:
+        chosen = with_defaults("GPT", GPTSettings, settings)
+        dtype = chosen["dtype"]
         self._check_sizes(vocabulary=vocabulary, context=context, width=width)
         check_choice("GPT", "positions", positions, POSITIONS)
         tokens = Embedding(vocabulary, width, rng=rng, dtype=dtype)
@@ -71,14 +77,8 @@ class GPT(DecoderOnly):
             rng=rng,
             causal=True,
             activation="gelu",
-            approximate=approximate,
-            dropout=dropout,
-            bias=bias,
-            eps=eps,
-            kv_heads=kv_heads,
             rotary=positions == "rotary",
-            recompute=recompute,
-            dtype=dtype,
+            **chosen,
         )
         head = None if tied else Dense(width, vocabulary, rng=rng, bias=False, dtype=dtype)
         added: LearnedPositions | PositionalEncoding | None = None
@@ -87,5 +87,5 @@ class GPT(DecoderOnly):
         elif positions == "sinusoidal":
             added = PositionalEncoding()
         self._assemble(
-            tokens, added, stack, head, context=context, dropout=dropout, rng=rng, std=STD
+            tokens, added, stack, head, context=context, dropout=chosen["dropout"], rng=rng, std=STD
         )

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final, Unpack
 
 import numpy as np
 
 from handgrad.errors import ArgumentError
+from handgrad.keywords import with_defaults
 from handgrad.layers.construction import FROM_SEED
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
 from handgrad.layers.transformer import TransformerEncoder
-from handgrad.models.decoder_only import DecoderOnly
+from handgrad.models.decoder_only import DecoderOnly, DecoderSettings
 from handgrad.models.rotary_scaling import scaled
 
 #: Standard deviation of the first weights.
 _STD: Final = 0.02
+
+
+class LlamaSettings(DecoderSettings, total=False):
+    """Settings of Llama that go on to its blocks."""
+
+    #: Size of one head; None for width/heads.
+    head_size: Annotated[int | None, None]
+    rotary_base: Annotated[float, 10000.0]
+    qk_norm: Annotated[bool, False]
+    #: True, False, or the names of the projections that have one.
+    attention_bias: Annotated[bool | tuple[str, ...], False]
+    bias: Annotated[bool, False]
+    eps: Annotated[float, 1e-6]
 
 
 class Llama(DecoderOnly):
@@ -55,19 +69,12 @@ class Llama(DecoderOnly):
         blocks: int,
         hidden: int,
         rng: np.random.Generator = FROM_SEED,
-        kv_heads: int | None = None,
-        head_size: int | None = None,
-        rotary_base: float = 10000.0,
         rotary_scaling: Mapping[str, Any] | None = None,
-        qk_norm: bool = False,
-        attention_bias: bool | tuple[str, ...] = False,
-        bias: bool = False,
-        eps: float = 1e-6,
-        dropout: float = 0.0,
         tied: bool = False,
-        recompute: bool = False,
-        dtype: Any = np.float32,
+        **settings: Unpack[LlamaSettings],
     ) -> None:
+        chosen = with_defaults("Llama", LlamaSettings, settings)
+        head_size, dtype = chosen["head_size"], chosen["dtype"]
         self._check_sizes(vocabulary=vocabulary, context=context, width=width, heads=heads)
         size = width // heads if head_size is None else head_size
         if size < 2 or size % 2 != 0:
@@ -76,7 +83,7 @@ class Llama(DecoderOnly):
             )
         frequencies, scale = None, None
         if rotary_scaling is not None:
-            frequencies, factor = scaled(size, rotary_base, rotary_scaling)
+            frequencies, factor = scaled(size, chosen["rotary_base"], rotary_scaling)
             scale = factor**2 / math.sqrt(size)
         tokens = Embedding(vocabulary, width, rng=rng, dtype=dtype)
         stack = TransformerEncoder(
@@ -87,22 +94,13 @@ class Llama(DecoderOnly):
             rng=rng,
             causal=True,
             activation="swiglu",
-            dropout=dropout,
             normalization="rms_norm",
-            eps=eps,
-            kv_heads=kv_heads,
-            head_size=head_size,
             scale=scale,
             rotary=True,
-            rotary_base=rotary_base,
             rotary_frequencies=frequencies,
-            qk_norm=qk_norm,
-            bias=bias,
-            attention_bias=attention_bias,
-            recompute=recompute,
-            dtype=dtype,
+            **chosen,
         )
         head = None if tied else Dense(width, vocabulary, rng=rng, bias=False, dtype=dtype)
         self._assemble(
-            tokens, None, stack, head, context=context, dropout=dropout, rng=rng, std=_STD
+            tokens, None, stack, head, context=context, dropout=chosen["dropout"], rng=rng, std=_STD
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from handgrad.errors import ArgumentError
 from handgrad.layers import Dense, Dropout, Layer, Sequential
@@ -39,7 +39,7 @@ class MLP(Sequential):
         rng: np.random.Generator = FROM_SEED,
         activation: str = "relu",
         dropout: float = 0.0,
-        dtype: Any = np.float32,
+        dtype: DTypeLike = np.float32,
     ) -> None:
         if len(sizes) < 2 or min(sizes) < 1:
             raise ArgumentError(f"MLP: sizes are {tuple(sizes)}; allowed: two or more, each from 1")

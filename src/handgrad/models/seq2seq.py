@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Unpack
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.keywords import selected, with_defaults
 from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.construction import FROM_SEED
 from handgrad.layers.dense import Dense
@@ -18,6 +19,7 @@ from handgrad.layers.gru import GRU
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.lstm import LSTM
 from handgrad.layers.rnn import RNN
+from handgrad.layers.settings import StackedSettings
 from handgrad.models.attention_decoder import AttentionDecoder, Memory
 from handgrad.models.decoder_cells import CELLS
 from handgrad.models.decoder_scores import SCORES
@@ -69,6 +71,14 @@ class Seq2SeqState(NamedTuple):
     attention: Array | None
 
 
+class Seq2SeqSettings(StackedSettings, total=False):
+    """Settings of Seq2Seq; those of `StackedSettings` are its encoder's."""
+
+    num_layers: Annotated[int, 1]
+    #: Tell the decoder the token before.
+    feed: Annotated[bool, True]
+
+
 class Seq2Seq(Layer):
     """An encoder in both directions, and a decoder that looks at its states before every step.
 
@@ -110,13 +120,10 @@ class Seq2Seq(Layer):
         score: str = "additive",
         encoder: str = "gru",
         cell: str = "gru",
-        feed: bool = True,
-        num_layers: int = 1,
-        dropout: float = 0.0,
-        bias: bool | str = True,
-        learn_h0: bool = False,
-        dtype: Any = np.float32,
+        **settings: Unpack[Seq2SeqSettings],
     ) -> None:
+        chosen = with_defaults("Seq2Seq", Seq2SeqSettings, settings)
+        feed, dropout, dtype = chosen["feed"], chosen["dropout"], chosen["dtype"]
         check_choice("Seq2Seq", "score", score, SCORES)
         check_choice("Seq2Seq", "encoder", encoder, ENCODERS)
         check_choice("Seq2Seq", "cell", cell, CELLS)
@@ -128,7 +135,7 @@ class Seq2Seq(Layer):
             "embedding": embedding,
             "hidden": hidden,
             "decoder_hidden": decoder_hidden,
-            "num_layers": num_layers,
+            "num_layers": chosen["num_layers"],
         }
         for name, size in sizes.items():
             if not size >= 1:
@@ -153,13 +160,10 @@ class Seq2Seq(Layer):
         self.encoder = kinds[encoder](
             embedding,
             hidden,
-            num_layers,
+            chosen["num_layers"],
             rng=rng,
             bidirectional=True,
-            dropout=dropout,
-            bias=bias,
-            learn_h0=learn_h0,
-            dtype=dtype,
+            **selected(StackedSettings, chosen),
         )
         self.first = Dense(hidden, decoder_hidden, rng=rng, activation="tanh", dtype=dtype)
         if feed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Unpack
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -13,6 +13,7 @@ from handgrad.layers import Dense, Dropout
 from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.inputs import in_own_type
+from handgrad.layers.settings import CellSettings
 from handgrad.models.sequence_tagger import recurrent_layer
 from handgrad.ops.arguments import check_choice
 from handgrad.ops.recurrence import blocks
@@ -67,31 +68,18 @@ class SequenceClassifier(Layer):
         *,
         rng: np.random.Generator = FROM_SEED,
         cell: str = "lstm",
-        num_layers: int = 1,
-        bidirectional: bool = False,
-        dropout: float = 0.0,
         head_dropout: float = 0.0,
         pooling: str = "state",
-        dtype: Any = np.float32,
-        **settings: Any,
+        **settings: Unpack[CellSettings],
     ) -> None:
         check_choice("SequenceClassifier", "pooling", pooling, POOLINGS)
         self.pooling = pooling
         self.recurrent = recurrent_layer(
-            "SequenceClassifier",
-            cell,
-            input_size,
-            hidden_size,
-            num_layers,
-            rng=rng,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            dtype=dtype,
-            **settings,
+            "SequenceClassifier", cell, input_size, hidden_size, rng=rng, **settings
         )
         self.features = self.recurrent.directions * self.recurrent.output_size
         self.dropout = Dropout(head_dropout, rng=rng) if head_dropout != 0 else None
-        self.head = Dense(self.features, classes, rng=rng, dtype=dtype)
+        self.head = Dense(self.features, classes, rng=rng, dtype=settings.get("dtype", np.float32))
         self.layers: dict[str, Layer] = {"recurrent": self.recurrent, "head": self.head}
         if self.dropout is not None:
             self.layers["dropout"] = self.dropout

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Unpack
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.geometry.steps import active_steps, in_time_order
 from handgrad.layers import GRU, LSTM, RNN, Dense, Embedding, LeakyRNN
 from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.recurrent import Recurrent, State
+from handgrad.layers.settings import CellSettings
 from handgrad.ops.arguments import check_choice
-from handgrad.ops.recurrence import active_steps, in_time_order
 
 CELLS: Final[dict[str, type[Recurrent]]] = {
     "lstm": LSTM,
@@ -26,7 +27,7 @@ CELLS: Final[dict[str, type[Recurrent]]] = {
 
 
 def recurrent_layer(
-    model: str, cell: str, input_size: int, hidden_size: int, num_layers: int, **settings: Any
+    model: str, cell: str, input_size: int, hidden_size: int, **settings: Any
 ) -> Recurrent:
     """The recurrent layer that `cell` names; `model` is named in errors.
 
@@ -35,7 +36,7 @@ def recurrent_layer(
     check_choice(model, "cell", cell, tuple(CELLS))
     if cell == "leaky_rnn" and "alpha" not in settings:
         raise ArgumentError(f"{model}: alpha is missing; allowed with cell 'leaky_rnn': 0 to 1")
-    return CELLS[cell](input_size, hidden_size, num_layers, **settings)
+    return CELLS[cell](input_size, hidden_size, **settings)
 
 
 class Cache(NamedTuple):
@@ -94,13 +95,10 @@ class SequenceTagger(Layer):
         *,
         rng: np.random.Generator = FROM_SEED,
         cell: str = "lstm",
-        num_layers: int = 1,
-        bidirectional: bool = False,
-        dropout: float = 0.0,
         vocabulary: int | None = None,
-        dtype: Any = np.float32,
-        **settings: Any,
+        **settings: Unpack[CellSettings],
     ) -> None:
+        dtype = settings.get("dtype", np.float32)
         self.takes_tokens = vocabulary is not None
         self.embedding = None
         self.layers: dict[str, Layer] = {}
@@ -108,16 +106,7 @@ class SequenceTagger(Layer):
             self.embedding = Embedding(vocabulary, input_size, rng=rng, dtype=dtype)
             self.layers["embedding"] = self.embedding
         self.recurrent = recurrent_layer(
-            "SequenceTagger",
-            cell,
-            input_size,
-            hidden_size,
-            num_layers,
-            rng=rng,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            dtype=dtype,
-            **settings,
+            "SequenceTagger", cell, input_size, hidden_size, rng=rng, **settings
         )
         features = self.recurrent.directions * self.recurrent.output_size
         self.head = Dense(features, classes, rng=rng, dtype=dtype)

@@ -6,14 +6,16 @@ import math
 from collections.abc import Mapping
 from functools import partial
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypedDict, Unpack
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from handgrad import initializers
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.keywords import selected, with_defaults
 from handgrad.layers.attention import MultiHeadAttention
 from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.construction import FROM_SEED
@@ -21,6 +23,7 @@ from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.positions import LearnedPositions, PositionalEncoding
+from handgrad.layers.settings import StackSettings
 from handgrad.layers.transformer import Past, TransformerDecoder, TransformerEncoder, choose
 from handgrad.ops import dense, dropout
 from handgrad.ops.arguments import check_choice, check_length_values, check_lengths
@@ -61,6 +64,23 @@ class TransformerState(NamedTuple):
     steps: int
 
 
+class TransformerSettings(TypedDict, total=False):
+    """Settings of Transformer, of which those that its blocks have go on to them."""
+
+    dropout: Annotated[float, 0.1]
+    #: "pre" or "post".
+    norm: Annotated[str, "post"]
+    activation: Annotated[str, "relu"]
+    eps: Annotated[float, 1e-5]
+    #: "sinusoidal", or "learned" for the steps 0 to `longest` − 1.
+    positions: Annotated[str, "sinusoidal"]
+    longest: Annotated[int, 512]
+    #: One table for sources and targets; the head's weight is that of the targets.
+    shared: Annotated[bool, False]
+    tied: Annotated[bool, False]
+    dtype: Annotated[DTypeLike, np.float32]
+
+
 class Transformer(Layer):
     """logits = decoder(√d E_t[inputs] + P, encoder(√d E_s[sources] + P)) Wᵀ + b,  d = d_model.
 
@@ -95,16 +115,11 @@ class Transformer(Layer):
         hidden: int = 2048,
         encoder_blocks: int = 6,
         decoder_blocks: int = 6,
-        dropout: float = 0.1,
-        norm: str = "post",
-        activation: str = "relu",
-        positions: str = "sinusoidal",
-        longest: int = 512,
-        shared: bool = False,
-        tied: bool = False,
-        eps: float = 1e-5,
-        dtype: Any = np.float32,
+        **settings: Unpack[TransformerSettings],
     ) -> None:
+        chosen = with_defaults("Transformer", TransformerSettings, settings)
+        positions, longest = chosen["positions"], chosen["longest"]
+        shared, dtype = chosen["shared"], chosen["dtype"]
         sizes = {
             "source_vocabulary": source_vocabulary,
             "target_vocabulary": target_vocabulary,
@@ -130,28 +145,20 @@ class Transformer(Layer):
                 return LearnedPositions(longest, d_model, rng=rng, dtype=dtype)
             return PositionalEncoding()
 
-        settings: dict[str, Any] = {
-            "norm": norm,
-            "activation": activation,
-            "dropout": dropout,
-            "eps": eps,
-            "dtype": dtype,
-        }
         self.vocabularies = {"source": source_vocabulary, "target": target_vocabulary}
         self.features = d_model
-        self.dropout = dropout
-        self.rng = rng if dropout > 0 else None
+        self.dropout = chosen["dropout"]
+        self.rng = rng if self.dropout > 0 else None
         tables = {} if shared else {"source": table(source_vocabulary)}
         tables["target"] = table(target_vocabulary)
         self.tables = {"source": tables.get("source", tables["target"]), "target": tables["target"]}
         self.positions = {"source": make_positions(), "target": make_positions()}
-        self.encoder = TransformerEncoder(
-            encoder_blocks, d_model, heads, hidden, rng=rng, **settings
+        inner = selected(StackSettings, chosen)
+        self.encoder = TransformerEncoder(encoder_blocks, d_model, heads, hidden, rng=rng, **inner)
+        self.decoder = TransformerDecoder(decoder_blocks, d_model, heads, hidden, rng=rng, **inner)
+        self.head = (
+            None if chosen["tied"] else Dense(d_model, target_vocabulary, rng=rng, dtype=dtype)
         )
-        self.decoder = TransformerDecoder(
-            decoder_blocks, d_model, heads, hidden, rng=rng, **settings
-        )
-        self.head = None if tied else Dense(d_model, target_vocabulary, rng=rng, dtype=dtype)
         self.shared = shared
         self.layers: dict[str, Layer] = {
             **tables,

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from handgrad import initializers
 from handgrad.arrays import Array
@@ -73,7 +74,7 @@ class TwoLayerNet(Layer):
         standardize: str | None = "example",
         eps: float = 1e-5,
         initializer: Initializer | None = None,
-        dtype: Any = np.float32,
+        dtype: DTypeLike = np.float32,
     ) -> None:
         if min(steps, features, hidden, classes) < 1:
             raise ArgumentError(

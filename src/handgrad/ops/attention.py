@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -11,6 +11,7 @@ from array_api_compat import array_namespace, device
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.geometry.axes import sum_to
 from handgrad.ops.arguments import (
     check_integer,
     check_length_values,
@@ -18,7 +19,6 @@ from handgrad.ops.arguments import (
     check_size,
 )
 from handgrad.ops.dropout import draw_mask
-from handgrad.ops.matmul import sum_to
 from handgrad.ops.scores import check_pairs, masked, weights
 
 if TYPE_CHECKING:
@@ -100,13 +100,8 @@ def validate_values(
     v: Array,
     bias: Array | None = None,
     *,
-    mask: Array | None = None,
     lengths: Array | None = None,
-    causal: bool = False,
-    offset: int = 0,
-    scale: float | None = None,
-    dropout_p: float = 0.0,
-    rng: np.random.Generator | None = None,
+    **settings: Any,
 ) -> None:
     if lengths is not None:
         check_length_values("attention", lengths, k.shape[2])

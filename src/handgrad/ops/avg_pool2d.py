@@ -8,16 +8,8 @@ from array_api_compat import array_namespace, device
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
-from handgrad.ops.windows import (
-    check_pooling,
-    crop,
-    inner_window,
-    output_size,
-    pad,
-    per_axis,
-    scatter,
-    window,
-)
+from handgrad.geometry.windows import inner_window, output_size, per_axis
+from handgrad.ops.windows import check_pooling, crop, pad, scatter, window
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -8,15 +8,14 @@ from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
+from handgrad.geometry.windows import output_size, per_axis
 from handgrad.ops.activation import activate, activation_gradient
 from handgrad.ops.windows import (
     check_convolution,
     crop,
     grouped,
     kernel_offsets,
-    output_size,
     pad,
-    per_axis,
     scatter,
     ungrouped,
     window,

@@ -8,16 +8,15 @@ from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
+from handgrad.geometry.windows import per_axis, unpadded_size
 from handgrad.ops.windows import (
     check_transposed_convolution,
     crop,
     grouped,
     kernel_offsets,
     pad,
-    per_axis,
     scatter,
     ungrouped,
-    unpadded_size,
     window,
 )
 

@@ -11,6 +11,7 @@ from array_api_compat import array_namespace, device
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.geometry.steps import active_steps, in_running_order
 from handgrad.ops.arguments import (
     check_choice,
     check_integer,
@@ -18,7 +19,6 @@ from handgrad.ops.arguments import (
     check_size,
     check_vector,
 )
-from handgrad.ops.recurrence import active_steps, in_running_order
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int

@@ -11,16 +11,9 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.geometry.steps import active_steps, in_running_order, in_time_order
 from handgrad.ops.arguments import check_length_values, check_size, check_vector
-from handgrad.ops.recurrence import (
-    active_steps,
-    check_matrix,
-    check_sequences,
-    check_state,
-    in_running_order,
-    in_time_order,
-    zero_state,
-)
+from handgrad.ops.recurrence import check_matrix, check_sequences, check_state, zero_state
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int

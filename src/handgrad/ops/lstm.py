@@ -10,18 +10,16 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array
 from handgrad.dispatch import operation, part_of_backward
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.geometry.steps import active_steps, in_running_order, in_time_order
 from handgrad.ops.arguments import check_length_values, check_size
 from handgrad.ops.recurrence import (
     accumulating,
-    active_steps,
     blocks,
     check_gates,
     check_matrix,
     check_sequences,
     check_state,
     check_weights,
-    in_running_order,
-    in_time_order,
     zero_state,
 )
 from handgrad.ops.special import logistic

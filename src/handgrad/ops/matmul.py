@@ -11,6 +11,7 @@ from array_api_compat import array_namespace
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.geometry.axes import sum_to
 from handgrad.ops.arguments import check_size
 
 if TYPE_CHECKING:
@@ -104,20 +105,6 @@ def _tiled(a: Array, b: Array, tile: tuple[int, int]) -> Array:
         xp.concat([blocks[i, j] for j in range(last_j + 1)], axis=-1) for i in range(last_i + 1)
     ]
     return xp.concat(block_rows, axis=-2)
-
-
-def sum_to(gradient: Array, operand: Array) -> Array:
-    """Sum over the axes along which the operand was broadcast."""
-    xp = array_namespace(gradient)
-    extra = len(gradient.shape) - len(operand.shape)
-    stretched = tuple(
-        axis
-        for axis, length in enumerate(gradient.shape)
-        if axis < extra or operand.shape[axis - extra] != length
-    )
-    if stretched:
-        gradient = xp.sum(gradient, axis=stretched, keepdims=True)
-    return xp.reshape(gradient, operand.shape)
 
 
 @operation

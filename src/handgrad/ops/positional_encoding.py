@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 from array_api_compat import array_namespace, device
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ShapeError
+from handgrad.geometry.positions import table
 from handgrad.ops.arguments import check_positions
 
 if TYPE_CHECKING:
@@ -24,22 +24,6 @@ def validate(x: Array, *, offset: int = 0, base: float = 10000.0) -> None:
     if len(x.shape) < 2:
         raise ShapeError(f"positional_encoding: x has shape {tuple(x.shape)}; allowed: (..., T, D)")
     check_positions("positional_encoding", x, offset, base)
-
-
-def table(
-    length: int, features: int, *, offset: int = 0, base: float = 10000.0
-) -> Float[np.ndarray, "T D"]:
-    """P[t, 2i] = sin(p base^(−2i/D)) and P[t, 2i+1] = cos(p base^(−2i/D)) with p = offset + t.
-
-    In float64; with an odd D the last column is a sine.
-    """
-    if length == 0 or features == 0:  # however long the other one is
-        return np.zeros((length, features))
-    pairs = np.arange((features + 1) // 2)
-    frequency = base ** (-2.0 * pairs / max(features, 1))
-    angle = np.arange(offset, offset + length)[:, np.newaxis] * frequency
-    both = np.stack([np.sin(angle), np.cos(angle)], axis=-1)
-    return both.reshape(length, 2 * pairs.size)[:, :features]
 
 
 @operation

@@ -9,16 +9,14 @@ from array_api_compat import array_namespace
 
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
+from handgrad.geometry.steps import active_steps, in_running_order, in_time_order
 from handgrad.ops.activation import activate
 from handgrad.ops.arguments import check_choice, check_length_values, check_size
 from handgrad.ops.recurrence import (
-    active_steps,
     check_gates,
     check_sequences,
     check_state,
     check_weights,
-    in_running_order,
-    in_time_order,
     zero_state,
 )
 

@@ -10,6 +10,7 @@ from array_api_compat import array_namespace, device
 from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.errors import ShapeError
+from handgrad.geometry.positions import angles
 from handgrad.ops.arguments import check_positions
 
 if TYPE_CHECKING:
@@ -40,23 +41,6 @@ def validate(
             f"rotary: frequencies has {len(frequencies)} values; allowed: "
             f"{x.shape[-1] // 2}, one for each pair of features"
         )
-
-
-def angles(
-    length: int,
-    features: int,
-    *,
-    offset: int = 0,
-    base: float = 10000.0,
-    frequencies: tuple[float, ...] | None = None,
-) -> Float[np.ndarray, "T half"]:
-    """θ[t, i] = (offset + t) ω_i with ω_i = base^(−2i/d), or frequencies[i], in float64."""
-    if length == 0 or features == 0:  # however long the other one is
-        return np.zeros((length, features // 2))
-    frequency = base ** (-2.0 * np.arange(features // 2) / features)
-    if frequencies is not None:
-        frequency = np.asarray(frequencies, dtype=np.float64)
-    return np.arange(offset, offset + length)[:, np.newaxis] * frequency
 
 
 @operation

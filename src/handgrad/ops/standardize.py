@@ -10,6 +10,7 @@ from handgrad.arrays import Array
 from handgrad.dispatch import operation
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.geometry.axes import chosen_axes
 from handgrad.ops.arguments import check_axis, check_eps
 
 if TYPE_CHECKING:
@@ -22,13 +23,6 @@ class Cache(NamedTuple):
     y: Array
     inv_std: Array
     axes: tuple[int, ...]
-
-
-def chosen_axes(axes: int | tuple[int, ...] | None, dimensions: int) -> tuple[int, ...]:
-    """The axes of an x of so many dimensions: None is all but the first."""
-    if axes is None:
-        return tuple(range(1, dimensions))
-    return (axes,) if isinstance(axes, int) else axes
 
 
 def validate(x: Array, *, axes: int | tuple[int, ...] | None = (-2, -1), eps: float = 1e-5) -> None:

@@ -1,258 +1,23 @@
 """The one emitter: a program as source for NumPy, PyTorch or JAX.
 
-Each primitive's record spells it, and precedence is one scale: 3 comparison, 5 sum, 6 product,
-7 sign, 8 power, 9 call, index and name. What is used once is written where it is used, unless the
-user has a name for it.
+What is used once is written where it is used, unless the user has a name for it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-
+from handgrad.program.emit_loops import write_loop
+from handgrad.program.expressions import LONG, ONCE, SHORT, Expressions
 from handgrad.program.inplace import CHANGES, last_read
-from handgrad.program.libraries import NUMPY, Library
-from handgrad.program.naming import Names
 from handgrad.program.node import PRIMITIVES, Node, Program
-from handgrad.program.numbers import number_text
-from handgrad.program.primitives.table import HELPERS
-from handgrad.program.sizes import Size
 
-#: Longer expressions are taken apart.
-_LONG: Final = 84
-#: An expression this short is repeated where it only shows an array in another way.
-_SHORT: Final = 14
 _VIEWS: Final = ("transpose", "reshape", "getitem", "broadcast_to")
-_MODULE: Final = re.compile(r"\bnp\.")
-#: What is worth a line of its own where an expression gets long.
-_WHOLE: Final = ("sum", "mean", "max", "min", "prod", "contract", "exp", "log", "tanh", "sigmoid")
-_ONCE: Final = ("const", "table", "size", "input")
 
 
-class Emitter:
-    """Writes the statements of one function.
-
-    loose: sums and products may be put together in another order than the program's, as a reader
-    would; a forward is written with its own bits. numbers: nodes that are numbers of Python.
-    """
-
-    def __init__(
-        self, library: Library = NUMPY, taken: Iterable[str] = (), *, loose: bool = False
-    ) -> None:
-        self.library, self.loose = library, loose
-        self.names = Names(taken)
-        self.alias = self.names.fresh(library.alias)
-        self.math = self.names.fresh("math")
-        self.names.reserve(HELPERS)
-        self.lines: list[str] = []
-        self.variables: dict[int, str] = {}
-        self.numbers: dict[int, bool] = {}
-        self.helpers: dict[str, str] = {}
-        self.tables: dict[str, Any] = {}
-        self.indent = 1
-        #: An array whose type new arrays have.
-        self.like = ""
-        self.uses: dict[int, int] = {}
-        self.uses_math = False
-
-    # Names and sizes
-
-    def name(self, node: Node, name: str, *, number: bool = False) -> None:
-        """Let a node be a variable that is there already."""
-        self.variables[id(node)] = name
-        self.numbers[id(node)] = number
-
-    def size(self, size: Size | int) -> str:
-        return self.names.size(size)[0]
-
-    def sizes(self, shape: Sequence[Size | int]) -> str:
-        return "(" + ", ".join(map(self.size, shape)) + ("," if len(shape) == 1 else "") + ")"
-
-    @property
-    def float(self) -> str:
-        """The type of the arrays of floats."""
-        return f"{self.like}.dtype" if self.like else f"{self.alias}.float64"
-
-    def dtype(self) -> str:
-        """Further arguments of a function that makes an array."""
-        if not self.like:
-            return ""
-        where = f", device={self.like}.device" if self.library.name == "torch" else ""
-        return f", dtype={self.float}{where}"
-
-    def kind(self, node: Node) -> str:
-        """Further arguments of a function that makes an array of a node's kind."""
-        if node.kind == "f":
-            return self.dtype()
-        name = {"i": "int64", "b": "bool"}[node.kind]
-        own = f"{self.alias}.{name}" if name == "int64" or self.library.name == "torch" else name
-        where = f", device={self.like}.device" if self.library.name == "torch" else ""
-        return f", dtype={own}{where}"
-
-    def line(self, text: str) -> None:
-        self.lines.append("    " * self.indent + text)
-
-    def assign(self, node: Node, name: str = "") -> str:
-        """A statement that gives a node a variable; what makes it long has one before."""
-        text = self.text(node)
-        while len(text) > _LONG and (inner := self._inner(node)):
-            self.assign(max(inner, key=lambda n: len(self.text(n))))
-            text = self.text(node)
-        name = self.names.fresh(name or node.name or self.describe(node))
-        self.variables[id(node)] = name
-        self.line(f"{name} = {text}")
-        return name
-
-    def describe(self, node: Node) -> str:
-        """A name for what the user has none for: `sum_dy_y` for the sum of dy times y."""
-        if node.op == "size" or self.is_number(node):
-            return "scale" if node.kind == "f" else "count"
-        words = [self.variables.get(id(a), "") for a in leaves(node, self.variables)]
-        words = list(dict.fromkeys(words))
-        prefix = "" if node.op in ("add", "subtract", "multiply", "divide", "contract") else node.op
-        name = "_".join(filter(None, [prefix, *words]))
-        if words and all(words) and len(name) <= 24 and name not in words:
-            return name
-        return {"contract": "product"}.get(node.op, prefix or "t")
-
-    def _inner(self, node: Node) -> list[Node]:
-        """Sums, products of matrices and the like that are written inside of an expression."""
-        found: list[Node] = []
-        for each in node.args:
-            if id(each) in self.variables or each.op in _ONCE or self.is_number(each):
-                continue
-            inner = self._inner(each)
-            is_whole = each.op in _WHOLE and len(self.text(each)) > _SHORT
-            found += [each] if is_whole and not inner else inner
-        return found
-
-    # Expressions
-
-    def is_number(self, node: Node) -> bool:
-        """Return whether a node is a number of Python, made of constants, sizes and settings."""
-        if id(node) not in self.numbers:
-            self.numbers[id(node)] = node.op in ("const", "size") or (
-                not node.shape
-                and bool(node.args)
-                and node.op not in ("loop", "part", *CHANGES)
-                and all(map(self.is_number, node.args))
-            )
-        return self.numbers[id(node)]
-
-    def arg(self, node: Node, above: int = 0) -> str:
-        """An operand, in brackets where its precedence is no higher than what is asked for."""
-        text, precedence = self.expression(node)
-        return f"({text})" if precedence <= above and precedence < 9 else text
-
-    def text(self, node: Node) -> str:
-        return self.expression(node)[0]
-
-    def expression(self, node: Node) -> tuple[str, int]:
-        """A node as an expression, and its precedence."""
-        if id(node) in self.variables:
-            return self.variables[id(node)], 9
-        if node.op == "const":
-            return self._constant(node.attrs["value"])
-        if node.op == "size":
-            return self.names.size(node.attrs["size"])
-        if node.op == "table":
-            return self._table(node)
-        if self.is_number(node):
-            return number_text(self, node)
-        spelling = self._spelling(node)
-        if callable(spelling):
-            found = spelling(self, node)
-            text, precedence = found if isinstance(found, tuple) else (found, 9)
-            return _MODULE.sub(f"{self.alias}.", text), precedence
-        if not spelling[0].isalpha():
-            return self.infix(node, spelling, PRIMITIVES[node.op].precedence)
-        if spelling in HELPERS:
-            return self.call(spelling, node.args), 9
-        operands = ", ".join(self.operand(node, a) for a in node.args)
-        return f"{_MODULE.sub(f'{self.alias}.', spelling)}({operands})", 9
-
-    def _spelling(self, node: Node) -> Any:
-        record = PRIMITIVES[node.op]
-        return getattr(record, self.library.column, "") or record.text
-
-    def infix(self, node: Node, sign: str, precedence: int) -> tuple[str, int]:
-        """An operator between its operands; comparisons do not chain."""
-        if len(node.args) == 1:
-            return f"{sign}{self.operand(node, node.args[0], precedence - 1)}", precedence
-        left, right = node.args
-        again = self.loose and right.op == node.op and sign in "+*"
-        below = precedence if precedence == 3 or sign == "**" else precedence - 1
-        first = self.operand(node, left, below)
-        second = self.operand(node, right, precedence - 1 if again else precedence)
-        if sign == "**" and right.op == "const" and id(right) not in self.variables:
-            second = self.text(right)
-        return f"{first} {sign} {second}", precedence
-
-    def operand(self, node: Node, operand: Node, above: int = 0) -> str:
-        """An operand of an element-wise node; integers become floats of the arrays' type."""
-        ones = operand.op == "reshape" and id(operand) not in self.variables
-        if (
-            ones
-            and not operand.args[0].shape
-            and any(other is not operand and other.ndim >= operand.ndim for other in node.args)
-        ):
-            operand = operand.args[0]
-        mixed = node.kind == "f" and operand.kind == "i" and not self.is_number(operand)
-        if mixed and self.like:
-            return self.as_float(operand)
-        return self.arg(operand, above)
-
-    def as_float(self, node: Node) -> str:
-        """An array of integers or truths as one of floats."""
-        if self.library.name == "torch":
-            return f"{self.arg(node, 8)}.to({self.float})"
-        return f"{self.arg(node, 8)}.astype({self.float})"
-
-    def _constant(self, value: Any) -> tuple[str, int]:
-        text = repr(value.item() if isinstance(value, np.generic) else value)
-        if text.lstrip("-") in ("inf", "nan"):
-            self.uses_math = True
-            text = text.replace("inf", f"{self.math}.inf").replace("nan", f"{self.math}.nan")
-        return text, 7 if text.startswith("-") else 9
-
-    def _table(self, node: Node) -> tuple[str, int]:
-        name = next((n for n, v in self.tables.items() if v is node.attrs["value"]), "")
-        if not name:
-            name = self.names.fresh(node.name or "table")
-            self.tables[name] = node.attrs["value"]
-        if node.kind != "f" or not self.like:
-            return name, 9
-        if self.library.name == "torch":
-            return f"{name}.to({self.like})", 9
-        return f"{self.alias}.asarray({name}, dtype={self.float})", 9
-
-    def call(self, helper: str, args: Iterable[Node], **keywords: Any) -> str:
-        """A call of a function that the source defines for itself."""
-        if helper not in self.helpers:
-            clash = helper in self.names.arguments
-            self.helpers[helper] = self.names.fresh(helper) if clash else helper
-        given = [*map(self.arg, args), *(f"{k}={v}" for k, v in keywords.items())]
-        return f"{self.helpers[helper]}({', '.join(given)})"
-
-    def transposed(self, node: Node) -> str:
-        """The transpose of the last two axes."""
-        swap = (*range(node.ndim - 2), node.ndim - 1, node.ndim - 2)
-        plain = node.op == "transpose" and id(node) not in self.variables
-        if plain and node.attrs["axes"] == swap:
-            return self.arg(node.args[0], 6)
-        ending = ".T" if node.ndim == 2 else ".swapaxes(-1, -2)"
-        return f"{self.arg(node, 8)}{ending}"
-
-    def index(self, node: Node) -> str:
-        """The index of a change."""
-        from handgrad.program.primitives.index import index_text
-
-        return str(index_text(self, node, node.args[2:]))
-
-    # Statements
+class Emitter(Expressions):
+    """Writes the statements of one function."""
 
     def program(
         self,
@@ -277,14 +42,12 @@ class Emitter:
             if place is not None and made and last_read(old, body, named, program.outputs) <= place:
                 reused[id(new)] = self.variables[id(old)]
         for node in body:
-            if id(node) in self.variables or node.op in (*_ONCE, "zeros", "part"):
+            if id(node) in self.variables or node.op in (*ONCE, "zeros", "part"):
                 continue
             if has_parts(node):
                 self._several(node, [n for n in body if n.op == "part" and n.args[0] is node])
                 continue
             if node.op == "loop":
-                from handgrad.program.emit_loops import write_loop
-
                 write_loop(self, node, [n for n in body if n.op == "part" and n.args[0] is node])
             elif node.op in CHANGES:
                 self.change(node, self.uses)
@@ -295,7 +58,7 @@ class Emitter:
             elif id(node) in named:
                 if id(node) in keep or node.name or not self._repeats(node):
                     self.assign(node)
-            elif len(self.text(node)) > 2 * _LONG:
+            elif len(self.text(node)) > 2 * LONG:
                 self.assign(node)
 
     def _several(self, node: Node, parts: Sequence[Node]) -> None:
@@ -316,7 +79,7 @@ class Emitter:
     def _repeats(self, node: Node) -> bool:
         """Return whether an expression may as well be repeated: a short view, or a short number."""
         if node.op in _VIEWS or self.is_number(node):
-            return len(self.text(node)) <= _SHORT
+            return len(self.text(node)) <= SHORT
         return False
 
     def change(self, node: Node, uses: Mapping[int, int], into: str = "") -> None:
@@ -333,12 +96,6 @@ class Emitter:
             self.line(f"{name} = {start}")
         self.variables[id(node)] = name
         self.line(self._changed(node, name, where, text))
-
-    def stored(self, name: str, where: str, text: str) -> str:
-        """A statement that puts a value into an array."""
-        if not self.library.changes:
-            return f"{name} = {name}.at[{where}].set({text})"
-        return f"{name}[{where}] = {text}"
 
     def _changed(self, node: Node, name: str, where: str, text: str) -> str:
         if node.op == "store":
@@ -370,7 +127,7 @@ class Emitter:
 
 def has_parts(node: Node) -> bool:
     """Return whether a function has several results."""
-    return node.op not in _ONCE and PRIMITIVES[node.op].parts is not None
+    return node.op not in ONCE and PRIMITIVES[node.op].parts is not None
 
 
 def split_index(where: str, at: str = ",") -> list[str]:
@@ -383,14 +140,3 @@ def split_index(where: str, at: str = ",") -> list[str]:
         else:
             parts[-1] += sign
     return [part.strip() for part in parts]
-
-
-def leaves(node: Node, variables: Mapping[int, str]) -> list[Node]:
-    """The operands of an expression that are variables, in order."""
-    found: list[Node] = []
-    for each in node.args:
-        if id(each) in variables:
-            found.append(each)
-        elif each.op not in ("const", "size"):
-            found += leaves(each, variables)
-    return found

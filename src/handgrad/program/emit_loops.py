@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from handgrad.program.expressions import Expressions
 from handgrad.program.inplace import VIEWS, chain
 from handgrad.program.node import Loop, Node, Program
 
-if TYPE_CHECKING:
-    from handgrad.program.emit import Emitter
 
-
-def write_loop(e: Emitter, node: Node, parts: Sequence[Node]) -> None:
+def write_loop(e: Expressions, node: Node, parts: Sequence[Node]) -> None:
     """The statements of a loop; its parts are variables afterwards."""
     _Writing(e, node, {p.attrs["index"]: p for p in parts}).run()
 
 
 class _Writing:
-    def __init__(self, e: Emitter, node: Node, wanted: dict[int, Node]) -> None:
+    def __init__(self, e: Expressions, node: Node, wanted: dict[int, Node]) -> None:
         self.e, self.node, self.wanted = e, node, wanted
         self.loop: Loop = node.attrs["loop"]
         body = self.loop.body
@@ -63,7 +60,8 @@ class _Writing:
             text = e.arg(first, 8 if self.inside[k] else 0)
             name = e.names.fresh(carry.name or called or self.results[k].name or "carried")
             e.name(carry, name)
-            copies = e.library.copies if self.inside[k] and first.op != "zeros" else ""
+            is_new = first.op == "zeros" and id(first) not in e.variables
+            copies = e.library.copies if self.inside[k] and not is_new else ""
             e.line(f"{name} = {text}{copies}")
         for i in range(self.loop.carried, len(self.body.outputs)):
             if i in self.wanted:

@@ -38,7 +38,6 @@ class Built:
     model: Layer
     loss: Any
     optimizer: Optimizer
-    schedule: Schedule
     task: Task
 
     def train(
@@ -63,14 +62,12 @@ class Built:
             self.model,
             self.loss,
             self.optimizer,
-            self.schedule,
             self.task.data,
             str(out),
             resume,
             changes=changes,
             review=self.task.review,
             prepare=self.task.save,
-            about={**self.task.about, "tokenizers": self.task.tokenizers},
         )
 
 
@@ -86,6 +83,8 @@ def build(recipe: Recipe, task: Task) -> Built:
     config = training.RunConfig(
         text=to_toml(complete.changed("training", seed=recipe.seed).tables),
         augment=build_augmentation(recipe),
+        schedule=build_schedule(recipe, optimizer.lr, steps),
+        about={**task.about, "tokenizers": task.tokenizers},
         **judging,
         **values,
     )
@@ -94,7 +93,6 @@ def build(recipe: Recipe, task: Task) -> Built:
         model=build_model(complete),
         loss=build_loss(complete),
         optimizer=optimizer,
-        schedule=build_schedule(recipe, optimizer.lr, steps),
         task=task,
     )
 

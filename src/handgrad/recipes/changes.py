@@ -6,7 +6,8 @@ import re
 from typing import Any, Final
 
 from handgrad.errors import RecipeError
-from handgrad.recipes.schema import cut, shown
+from handgrad.escaping import cut, listed, one_line, quoted
+from handgrad.recipes.schema import shown
 from handgrad.recipes.toml import NotTOMLError, read_toml
 
 _STEP: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\[[0-9]{1,9}\])*)")
@@ -20,7 +21,7 @@ def apply_change(tables: dict[str, Any], change: str) -> None:
     """
     path, equals, text = change.partition("=")
     steps = _steps(path.strip())
-    change = cut(change)
+    change = one_line(cut(change))
     if not equals or not steps:
         raise RecipeError(
             f"--set {change}: found no key and value; allowed: key=value, such as optimizer.lr=0.01"
@@ -61,8 +62,8 @@ def _entry(change: str, node: Any, step: str | int) -> Any:
         raise RecipeError(f"--set {change}: there is no [{step}]; allowed: below {count}")
     if isinstance(node, dict) and step in node:
         return node[step]
-    known = cut(", ".join(node)) if isinstance(node, dict) else "nothing"
-    raise RecipeError(f"--set {change}: there is no {step}; allowed: {known}")
+    known = listed(node) if isinstance(node, dict) else "nothing"
+    raise RecipeError(f"--set {change}: there is no {cut(step)}; allowed: {known}")
 
 
 def _steps(path: str) -> list[str | int]:
@@ -99,8 +100,8 @@ def _value(value: Any, *, spread: bool = False) -> str:
     if isinstance(value, str):
         if any("\ud800" <= c <= "\udfff" for c in value):
             raise RecipeError(
-                f"{value!r} is not Unicode and cannot stand in a config.toml; allowed: names and "
-                "paths in UTF-8"
+                f"{quoted(value)} is not Unicode and cannot stand in a config.toml; allowed: names "
+                "and paths in UTF-8"
             )
         escaped = "".join(
             _ESCAPES.get(c) or (c if c.isprintable() else f"\\U{ord(c):08x}") for c in value

@@ -101,7 +101,7 @@ def _parameters(layer: type[Layer]) -> dict[str, inspect.Parameter]:
     """Those of the constructor, with the annotations as its source has them."""
     if layer.__init__ is object.__init__:
         return {}
-    given = inspect.signature(layer.__init__).parameters.items()
+    given = inspect.signature(layer).parameters.items()
     return {name: each for name, each in given if each.kind is not each.VAR_KEYWORD}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from handgrad.data.encoding import GIVEN
 from handgrad.data.pairs import UNITS as PAIR_UNITS
 from handgrad.data.text import UNITS as TEXT_UNITS
 from handgrad.models.adapting import BIASES
@@ -20,13 +21,14 @@ from handgrad.recipes.schema import (
     Integer,
     Key,
     Keys,
+    Mapped,
     Real,
     Several,
     String,
     Tables,
 )
-from handgrad.training.choices import BACKENDS
 from handgrad.training.review import FIGURES
+from handgrad.training.settings import BACKENDS
 
 _COUNT: Final = Integer(1)
 _RATE: Final = Real(0, below=1)
@@ -44,8 +46,8 @@ SECTIONS: Final = (
 )
 #: Keys that every [data] has.
 _DATA: Final[Keys] = {"name": Key(String(), required=True), "path": Key(String())}
-#: Examples with one class each, or a number. shape, classes, maximum, mean, std and those of the
-#: targets are also what a run's config.toml keeps of its data.
+#: Examples with one class each, or a number. shape, classes, maximum, encoding, mean, std and those
+#: of the targets are also what a run's config.toml keeps of its data.
 _CLASSIFIED: Final[Keys] = {
     **_DATA,
     "validation": Key(_RATE),
@@ -55,6 +57,8 @@ _CLASSIFIED: Final[Keys] = {
     "classes": Key(Several(String())),
     "target": Key(String()),
     "drop": Key(Several(String())),
+    "kinds": Key(Mapped(String(GIVEN))),
+    "encoding": Key(String()),
     "standardize": Key(String(("all", "channels"))),
     "mean": Key(Several(Real(None))),
     "std": Key(Several(_POSITIVE)),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from handgrad.errors import RecipeError
+from handgrad.escaping import cut, one_line
 from handgrad.suggestions import did_you_mean
 
 
@@ -111,6 +112,20 @@ class Several:
 
 
 @dataclass(frozen=True)
+class Mapped:
+    """A table of values of one kind under names that nobody knows before."""
+
+    kind: Kind
+
+    @property
+    def allowed(self) -> str:
+        return f"a table such as {{name = ...}}, each {self.kind.allowed}"
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, dict) and all(self.kind.fits(item) for item in value.values())
+
+
+@dataclass(frozen=True)
 class Size:
     """One integer for every axis, or a list with one for each of at most two."""
 
@@ -166,7 +181,9 @@ def check_table(path: str, table: Any, keys: Keys) -> dict[str, Any]:
     prefix = f"{path}." if path else ""
     for name, value in table.items():
         if name not in keys:
-            raise RecipeError(f"{prefix}{cut(name)} is an unknown key; {_suggestion(name, keys)}")
+            raise RecipeError(
+                f"{prefix}{one_line(cut(name))} is an unknown key; {_suggestion(name, keys)}"
+            )
         if not keys[name].kind.fits(value):
             near = ""
             if isinstance(value, str) and isinstance(keys[name].kind, String):
@@ -199,13 +216,7 @@ def shown(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, dict):
         return "a table"
-    return cut(f'"{value}"' if isinstance(value, str) else str(value))
-
-
-def cut(text: str) -> str:
-    """The text in one line of a readable length."""
-    short = text if len(text) <= 60 else f"{text[:57]}..."
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in short)
+    return one_line(cut(f'"{value}"' if isinstance(value, str) else str(value)))
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:

@@ -14,7 +14,11 @@ from handgrad import kernels
 from handgrad.errors import ArgumentError
 from handgrad.torch.alterations import own_function_of
 from handgrad.torch.attention import MultiheadAttention, attention_without_kernel
-from handgrad.torch.encoder_layer import TransformerEncoderLayer, without_operator
+from handgrad.torch.encoder_layer import (
+    TransformerEncoderLayer,
+    alteration_of_parts,
+    without_operator,
+)
 from handgrad.torch.modules import Conv1d, Conv2d, Linear, RMSNorm
 from handgrad.torch.recurrent import GRU, LSTM, RNN
 
@@ -72,7 +76,8 @@ def accelerate(module: Any) -> Acceleration:
     can, and PyTorch otherwise. Modules with parameters that no class of handgrad.torch stands for
     are left, as are products too small to gain, and modules that compute otherwise than their class
     says: those with parametrizations or a forward of their own, and an encoder layer or attention
-    with parts that have hooks or are of another class, because it never calls them.
+    with parts that have hooks or are of another class, because it never calls them. Such an encoder
+    layer is left whole, with all its parts, so that what looks into it sees the bits of before.
 
     Raises ArgumentError for anything but a torch.nn.Module.
     """
@@ -94,10 +99,16 @@ def _replace(module: Any, path: str, replaced: dict[str, str], left: dict[str, s
         replaced[path] = type(module).__name__
     elif reason:
         left[path] = reason
-    if not isinstance(module, _WHOLE):
+    if not isinstance(module, _WHOLE) and not _is_altered(module):
         for name, child in module.named_children():
             if name != "parametrizations":
                 _replace(child, f"{path}.{name}" if path else name, replaced, left)
+
+
+def _is_altered(module: Any) -> bool:
+    """Return whether this is an encoder layer some part of which is changed."""
+    known = type(module) is nn.TransformerEncoderLayer
+    return known and alteration_of_parts(module) is not None
 
 
 def _refusal(module: Any) -> str | None:

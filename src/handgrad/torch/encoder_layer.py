@@ -135,6 +135,15 @@ def without_operator(module: Any) -> str | None:
     named = activation_of(module.activation)
     if named is None or named[0] not in _ACTIVATIONS:
         return f"its activation is none of {', '.join(_ACTIVATIONS)}"
+    reason = alteration_of_parts(module)
+    if reason is not None:
+        return reason
+    reason = attention_without_kernel(module.self_attn)
+    return None if reason is None else f"in its self_attn {reason}"
+
+
+def alteration_of_parts(module: Any) -> str | None:
+    """Why the parts of an encoder layer do not compute what their class says; None if they do."""
     if isinstance(module.activation, nn.Module):
         found = alteration_of(module.activation)
         if found is not None:
@@ -143,8 +152,4 @@ def without_operator(module: Any) -> str | None:
         own = module.__dict__.get(name, getattr(type(module), name))
         if own is not getattr(nn.TransformerEncoderLayer, name):
             return f"its {name} is its own"
-    reason = altered_part(module, _PARTS)
-    if reason is not None:
-        return reason
-    reason = attention_without_kernel(module.self_attn)
-    return None if reason is None else f"in its self_attn {reason}"
+    return altered_part(module, _PARTS)

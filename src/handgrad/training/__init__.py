@@ -9,13 +9,13 @@ From Python:
 As a run, which is what the command line does with a recipe:
 
     config = RunConfig(epochs=5, text=toml_text, batch_size=64, seed=0, augment=Affine(shift=1))
-    summary = train(config, model, loss, optimizer, schedule, data, out="runs/digits")
+    summary = train(config, model, loss, optimizer, data, out="runs/digits")
 
     text = read_config("runs/digits")          # the config.toml of an interrupted run
-    summary = train(config, model, loss, optimizer, schedule, data, out="runs/digits", resume=True)
+    summary = train(config, model, loss, optimizer, data, out="runs/digits", resume=True)
 
 - `model`: a `handgrad.layers.Layer`; `loss`: of `handgrad.losses`; `optimizer`: of
-  `handgrad.optimizers`; `schedule`: a callable, step -> learning rate, or None for the optimizer's.
+  `handgrad.optimizers`; `config`: see `Trainer`, such as `schedule`, step -> learning rate.
 - `data`: a `handgrad.data.Dataset` (x_train, y_train, x_test, y_test, classes, and x_validation,
   y_validation where there is a validation part), or `Parts`, whose parts are sources of batches.
 - A fresh run wants a folder that is empty or absent; anything else is a RunError that says so.

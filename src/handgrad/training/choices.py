@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, cast
-
-import numpy as np
+from typing import Any, cast
 
 from handgrad import kernels
 from handgrad.data.ragged import Sequences
@@ -15,14 +13,10 @@ from handgrad.errors import ArgumentError
 from handgrad.inference.preprocessing import STEPS, Preprocessor
 from handgrad.losses import BY_NAME as LOSSES
 from handgrad.losses import CrossEntropy, SquaredError
-from handgrad.ops.arguments import check_choice
 from handgrad.optimizers import BY_NAME as OPTIMIZERS
 from handgrad.optimizers import Optimizer
 from handgrad.training.metrics import Judge
-from handgrad.training.training import Training
-from handgrad.training.update import NumpyUpdate, Update
-
-BACKENDS: Final = ("numpy", "jax")
+from handgrad.training.settings import TrainSettings
 
 
 def chosen_loss(loss: Any) -> Any:
@@ -83,64 +77,21 @@ def chosen_callbacks(callbacks: Any) -> tuple[Any, ...]:
     return tuple(several)
 
 
-def chosen_augmentation(augment: Any) -> Any:
-    """The augmentation, or None."""
+def check_augmentation(augment: Any) -> None:
+    """Raise ArgumentError unless it is an augmentation, or None."""
     if augment is not None and (isinstance(augment, type) or not callable(augment)):
         raise ArgumentError(
             f"Trainer: augment is {shown(augment)}; allowed: an augmentation; write "
             "augment=hg.training.Shift(1)"
         )
-    return augment
 
 
-def check_backend(trainer: Training) -> None:
-    """Raise ArgumentError unless the trainer's backend is there and can do what is asked of it."""
-    check_choice("Trainer", "backend", trainer.backend, BACKENDS)
-    if trainer.backend == "jax":
-        try:
-            from handgrad.training.on_jax import check_devices
-        except ModuleNotFoundError as error:
-            if error.name != "jax":
-                raise
-            raise ArgumentError(
-                "Trainer: backend is 'jax' and JAX is missing; allowed once it is installed: "
-                "pip install 'handgrad[jax]'"
-            ) from None
-        check_devices(trainer.devices)
-        for name in ("accumulate", "parts"):
-            if getattr(trainer, name) > 1:
-                raise ArgumentError(
-                    f"Trainer: {name} is {getattr(trainer, name)}; allowed with backend 'jax': 1, "
-                    "because a large batch is divided among devices"
-                )
-        if trainer.sync_batch_norm:
-            raise ArgumentError(
-                "Trainer: sync_batch_norm is True; allowed with backend 'jax': False, because its "
-                "statistics are always those of the whole batch"
-            )
-    elif trainer.devices > 1:
-        raise ArgumentError(
-            f"Trainer: devices is {trainer.devices}; allowed with backend 'numpy': 1"
-        )
-
-
-def chosen_update(
-    trainer: Training, optimizer: Optimizer, augmenting: np.random.Generator
-) -> Update:
-    """The update of the trainer's backend; `optimizer` is that of all its replicas."""
-    if trainer.backend == "jax":
-        from handgrad.training.on_jax import JaxUpdate
-
-        return JaxUpdate(trainer, augmenting)
-    return NumpyUpdate(trainer, optimizer, augmenting)
-
-
-def engine_of(trainer: Training) -> str:
+def engine_of(settings: TrainSettings) -> str:
     """The engine that does the work: "kernels (x86-64-v4)", "reference" or "jax (cpu)"."""
-    if trainer.backend == "jax":
-        from handgrad.training.on_jax import platform
+    if settings.backend == "jax":
+        from handgrad.training.devices import platform
 
-        count = f", {trainer.devices} devices" if trainer.devices > 1 else ""
+        count = f", {settings.devices} devices" if settings.devices > 1 else ""
         return f"jax ({platform()}{count})"
     return engine_name()
 

@@ -10,17 +10,17 @@ import numpy as np
 from handgrad import kernels
 from handgrad.arrays import Array
 from handgrad.errors import RunError
+from handgrad.escaping import cut
 from handgrad.io.identity import (
     compare,
     describe_data,
     describe_settings,
     shown,
 )
-from handgrad.training.config import PROGRAM_CONFIG
+from handgrad.training.checkpoint import CheckpointState
 from handgrad.training.folder import Run
 from handgrad.training.moving import describe_training, is_compared, is_restored
-from handgrad.training.state import CheckpointState
-from handgrad.training.training import Training
+from handgrad.training.state import TrainState
 
 if TYPE_CHECKING:
     from handgrad.data.sources import Source
@@ -36,51 +36,32 @@ _LARGEST: Final = {
 }
 
 
-def config_of(trainer: Training, epochs: int) -> str:
-    """The config.toml of a run that was started from Python and not from a recipe."""
-    lines = ["# Written by hg.Trainer; model and data come from the program.", PROGRAM_CONFIG]
-    settings = {
-        "epochs": epochs,
-        "seed": trainer.seed,
-        "batch_size": trainer.batch_size,
-        "accumulate": trainer.accumulate,
-    }
-    lines += [f"{name} = {value}" for name, value in settings.items()]
-    lines += [f"clip_norm = {trainer.clip_norm}"] if trainer.clip_norm is not None else []
-    lines += [
-        f'precision = "{trainer.precision}"',
-        f'optimizer = "{type(trainer.optimizer).__name__}"',
-        f"lr = {trainer.optimizer.lr}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def identity_of(trainer: Training, source: Source, validation: Source | None) -> dict[str, Any]:
+def identity_of(state: TrainState, source: Source, validation: Source | None) -> dict[str, Any]:
     """Everything that decides the numbers, as `identity` describes it."""
     unit = kernels.native.bf16_unit if kernels.native is not None else "none"
     # A checkpoint has no frozen parameters, so their content is part of the identity.
-    frozen = describe_settings(dict(trainer.model.frozen_parameters))
+    frozen = describe_settings(dict(state.model.frozen_parameters))
     return {
-        **describe_training(trainer)[0],
-        "precision": f"bf16 by {unit}" if trainer.precision == "bf16" else trainer.precision,
+        **describe_training(state)[0],
+        "precision": f"bf16 by {unit}" if state.precision == "bf16" else state.precision,
         **({"frozen": frozen} if frozen else {}),
         "examples": len(source),
         "data": {"train": describe_data(source), "validation": describe_data(validation)},
     }
 
 
-def settings_of(trainer: Training) -> dict[str, Any]:
+def settings_of(state: TrainState) -> dict[str, Any]:
     """The settings that a callback may change while a run goes on, by their paths in the identity.
 
     They are the optimizer's public attributes that are single values or tables of such, and
     `clip_norm`. The identity has those that the run began with.
     """
     found: dict[str, Any] = {}
-    for name, value in vars(trainer.optimizer).items():
+    for name, value in vars(state.optimizer).items():
         if not name.startswith("_") and name != "steps":
             parts = value.items() if isinstance(value, dict) else [("", value)]
             found |= {f"optimizer.{name}.{key}".rstrip("."): part for key, part in parts}
-    found["clip_norm"] = trainer.clip_norm
+    found["clip_norm"] = state.clip_norm
     return {path: _saved(value) for path, value in found.items() if _is_plain(_saved(value))}
 
 
@@ -106,20 +87,20 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, str | None)
 
 
-def check_settings(trainer: Training, run: Run, settings: Mapping[str, Any]) -> None:
+def check_settings(state: TrainState, run: Run, settings: Mapping[str, Any]) -> None:
     """Raise RunError unless these are settings that this training may have come to."""
-    own = settings_of(trainer)
+    own = settings_of(state)
     for path in dict.fromkeys((*own, *settings)):
         if path not in own or path not in settings:
             what = "missing" if path in own else "unknown"
             raise RunError(
-                f"{run.checkpoint}: settings.{path} is {what}; allowed: {', '.join(own)}"
+                f"{run.checkpoint}: settings.{cut(path)} is {what}; allowed: {', '.join(own)}"
             )
         if _is_plain(settings[path]) and _fits(path, _restored(settings[path]), own[path]):
             continue
         allowed = _ALLOWED.get(path, f"such as {shown(own[path])}")
         raise RunError(
-            f"{run.checkpoint}: settings.{path} is {shown(settings[path])}; allowed: {allowed}"
+            f"{run.checkpoint}: settings.{cut(path)} is {shown(settings[path])}; allowed: {allowed}"
         )
 
 
@@ -136,29 +117,29 @@ def _fits(path: str, value: Any, own: Any) -> bool:
     return type(value) is type(own)
 
 
-def restore_settings(trainer: Training, settings: Mapping[str, Any]) -> None:
+def restore_settings(state: TrainState, settings: Mapping[str, Any]) -> None:
     """Set what `settings_of` had of a training."""
     for path, value in settings.items():
         owner, _, name = path.partition(".")
         name, _, key = name.partition(".")
         if owner == "clip_norm":
-            trainer.clip_norm = _restored(value)
+            state.clip_norm = _restored(value)
         elif key:
-            getattr(trainer.optimizer, name)[key] = _restored(value)
+            getattr(state.optimizer, name)[key] = _restored(value)
         else:
-            setattr(trainer.optimizer, name, _restored(value))
+            setattr(state.optimizer, name, _restored(value))
 
 
 def changed_settings(
-    run: Run, state: CheckpointState, identity: dict[str, Any], may_change: bool
+    run: Run, saved: CheckpointState, identity: dict[str, Any], may_change: bool
 ) -> dict[str, list[Any]]:
     """The differences from the checkpoint: path, saved value and new value.
 
     Raises RunError for the first difference that is not one made on purpose.
     """
     found: dict[str, list[Any]] = {}
-    for path, was, now in compare(state.identity, identity):
-        if not is_compared(path) or is_restored(path, state.moved["kept"]):
+    for path, was, now in compare(saved.identity, identity):
+        if not is_compared(path) or is_restored(path, saved.moved["kept"]):
             continue
         # Kernels and references differ as little as backends, but only the latter are chosen.
         changeable = path.startswith(_CHANGEABLE) or (path == "engine" and "jax (" in f"{was}{now}")
@@ -174,16 +155,16 @@ def changed_settings(
 
 
 def check_arrays(
-    trainer: Training, run: Run, arrays: Mapping[str, Array], state: CheckpointState
+    state: TrainState, run: Run, arrays: Mapping[str, Array], saved: CheckpointState
 ) -> None:
     """Raise RunError unless the arrays of a checkpoint are exactly those this training has."""
-    expected = {f"model.{name}": array for name, array in trainer.model_arrays().items()}
+    expected = {f"model.{name}": array for name, array in state.model_arrays().items()}
     expected["optimizer.step"] = np.zeros((), np.int64)
     if any(name.startswith("optimizer.") and name != "optimizer.step" for name in arrays):
-        for slot in trainer.optimizer.slots:
-            for name, array in trainer.parameters.items():
+        for slot in state.optimizer.slots:
+            for name, array in state.parameters.items():
                 expected[f"optimizer.{slot}.{name}"] = array
-    others = tuple(f"callback{i}." for i in range(len(trainer.callbacks)))
+    others = tuple(f"callback{i}." for i in range(len(state.callbacks)))
     names = [name for name in arrays if not name.startswith((*others, "moved"))]
     for name in dict.fromkeys((*expected, *names)):
         forms = [
@@ -195,10 +176,10 @@ def check_arrays(
                 f"{run.checkpoint} does not fit {run.config}: {name} is {forms[0]}; expected "
                 f"{forms[1]}"
             )
-    models = state.generators["model"]
-    if set(models) != set(trainer.model.generators) or len(state.callbacks) != len(others):
+    models = saved.generators["model"]
+    if set(models) != set(state.model.generators) or len(saved.callbacks) != len(others):
         raise RunError(
             f"{run.checkpoint} does not fit {run.config}: it is of a model with the generators "
-            f"{sorted(models)} and of {len(state.callbacks)} callbacks; expected "
-            f"{sorted(trainer.model.generators)} and {len(others)}"
+            f"{sorted(models)} and of {len(saved.callbacks)} callbacks; expected "
+            f"{sorted(state.model.generators)} and {len(others)}"
         )

@@ -8,10 +8,33 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.errors import RunError
 from handgrad.layers.base import Layer, walk
+from handgrad.training.state import TrainState
 
 #: Weights that no training is meant to have.
 _LARGE: Final = 1e4
+
+
+def diverged(state: TrainState, what: str) -> RunError:
+    """The error for `what` is not finite in this step: how to go on from before."""
+    lr = f"{state.optimizer.lr / 10:g}"
+    advice = f", such as lr={lr}"
+    if state.run is not None:
+        way = state.run.change_command.format(lr=lr)
+        advice = f"; continue from the last checkpoint with: {way}"
+    return RunError(
+        f"training: {what}; a smaller learning rate or clip_norm usually prevents this{advice}"
+    )
+
+
+def gradients_diverged(state: TrainState, layer: str) -> RunError:
+    """The error for a gradient of this layer that is not finite, the first on its way."""
+    return diverged(
+        state,
+        f"the gradient of the layer {layer} is not finite at step {state.step + 1} "
+        f"(epoch {state.epoch + 1})",
+    )
 
 
 def layer_of(arrays: Mapping[str, Array]) -> str | None:

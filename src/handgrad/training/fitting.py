@@ -34,7 +34,7 @@ from handgrad.layers.base import reads_tokens
 from handgrad.losses import BinaryCrossEntropy, CrossEntropy, SquaredError
 from handgrad.training.choices import default_loss
 from handgrad.training.metrics import inputs_in
-from handgrad.training.training import Training
+from handgrad.training.state import TrainState
 
 #: Where the targets of a tagger end, in batches of sequences of different lengths.
 NO_TAG: Final = -100
@@ -94,9 +94,9 @@ class _Given:
 
 
 def ready(
-    trainer: Training, x: Any, y: Any, validation: Any, split: float | None, test: Any
+    state: TrainState, x: Any, y: Any, validation: Any, split: float | None, test: Any
 ) -> Fitting:
-    """Data for `trainer.fit`. The trainer's model is built and its loss chosen, where they wait.
+    """Data for `Trainer.fit`. The model is built and its loss chosen, where they wait.
 
     Raises ArgumentError for a call that is not possible, DataError and ShapeError for data that
     are not, each with the row.
@@ -105,12 +105,12 @@ def ready(
     for part in given.parts.values():
         _check_part(part, given.columns)
     if split is not None:
-        _divide(given, split, trainer.seed)
+        _divide(given, split, state.seed)
     if "train" in given.sources:
-        about = _ready_source(trainer, given.sources["train"])
+        about = _ready_source(state, given.sources["train"])
     else:
-        about = _ready_arrays(trainer, given)
-    dtype = trainer.model_dtype
+        about = _ready_arrays(state, given)
+    dtype = state.model_dtype
     sources = {name: as_source((part.x, part.y), name, dtype) for name, part in given.parts.items()}
     sources |= given.sources
     for judged_on in ("test", "validation"):
@@ -232,51 +232,51 @@ def _divide(given: _Given, fraction: float, seed: int) -> None:
 # -- model, loss and preprocessing -----------------------------------------------------------------
 
 
-def _ready_source(trainer: Training, source: Source) -> dict[str, Any]:
+def _ready_source(state: TrainState, source: Source) -> dict[str, Any]:
     """Build the model and choose the loss by the first batch, where they wait for it."""
-    if trainer.preprocessing:
+    if state.preprocessing:
         raise ArgumentError(
             "Trainer: preprocessing is given with a source of batches; allowed: with arrays and "
             "data sets, because a source makes its batches itself"
         )
-    if trainer.loss is None or not trainer.model.is_built:
+    if state.loss is None or not state.model.is_built:
         inputs, targets = source.gather(source.every()[:1])
-        if not trainer.model.is_built:
-            trainer.model.build(tuple(inputs[0].shape[1:]), seed=trainer.seed)
-        trainer.loss = trainer.loss or default_loss(targets)
-    return {"task": _task(trainer.loss)}
+        if not state.model.is_built:
+            state.model.build(tuple(inputs[0].shape[1:]), seed=state.seed)
+        state.loss = state.loss or default_loss(targets)
+    return {"task": _task(state.loss)}
 
 
-def _ready_arrays(trainer: Training, given: _Given) -> dict[str, Any]:
+def _ready_arrays(state: TrainState, given: _Given) -> dict[str, Any]:
     """Apply the steps, build the model, choose the loss and fit the targets to the outputs."""
     train = given.parts["train"]
-    steps = _steps(trainer.preprocessing, train.x)
+    steps = _steps(state.preprocessing, train.x)
     for name, part in given.parts.items():
         given.parts[name] = replace(part, x=_applied(steps, part.x))
-    _check_steps(trainer, given.parts["train"])
+    _check_steps(state, given.parts["train"])
     shape = tuple(given.parts["train"].x.shape[1:])
-    if not trainer.model.is_built:
-        _check_channels(trainer, shape)
-        trainer.model.build(shape, seed=trainer.seed)
+    if not state.model.is_built:
+        _check_channels(state, shape)
+        state.model.build(shape, seed=state.seed)
     for name, part in given.parts.items():
-        given.parts[name] = replace(part, x=_as_numbers(part.x, trainer))
+        given.parts[name] = replace(part, x=_as_numbers(part.x, state))
     train = given.parts["train"]
     if isinstance(train.x, Pixels) and train.x.maximum != 1:
         steps = (Scale(train.x.maximum), *steps)
     steps = (*step_for(train.x), *steps)
-    first = as_source((take(train.x, [0]), take(train.y, [0])), "train", trainer.model_dtype)
+    first = as_source((take(train.x, [0]), take(train.y, [0])), "train", state.model_dtype)
     inputs, _ = first.gather(np.zeros(1, np.int64))
-    inputs = inputs_in(trainer.model_dtype, inputs)
-    outputs = trainer.model.forward(*inputs, training=False)[0]
-    if trainer.loss is None:
+    inputs = inputs_in(state.model_dtype, inputs)
+    outputs = state.model.forward(*inputs, training=False)[0]
+    if state.loss is None:
         if all(_is_one_hot(part.y, outputs) for part in given.parts.values()):
             for name, part in given.parts.items():
                 given.parts[name] = replace(part, y=part.y.argmax(axis=1))
-        trainer.loss = default_loss(given.parts["train"].y)
+        state.loss = default_loss(given.parts["train"].y)
     for name, part in given.parts.items():
-        given.parts[name] = replace(part, y=_fitting(trainer.loss, part, outputs, given.classes))
+        given.parts[name] = replace(part, y=_fitting(state.loss, part, outputs, given.classes))
     return {
-        "task": _task(trainer.loss),
+        "task": _task(state.loss),
         "classes": given.classes,
         "input_shape": shape,
         "preprocessing": Preprocessing(steps),
@@ -284,14 +284,14 @@ def _ready_arrays(trainer: Training, given: _Given) -> dict[str, Any]:
     }
 
 
-def _check_steps(trainer: Training, part: _Part) -> None:
+def _check_steps(state: TrainState, part: _Part) -> None:
     """Raise ShapeError for sequences of bare numbers where the model takes features.
 
     Raise DataError for sequences where the model takes no lengths beside them.
     """
-    parameters = inspect.signature(trainer.model.forward).parameters.values()
+    parameters = inspect.signature(state.model.forward).parameters.values()
     inputs = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
-    takes_steps = inputs == ["x", "lengths"] and not reads_tokens(trainer.model)
+    takes_steps = inputs == ["x", "lengths"] and not reads_tokens(state.model)
     if takes_steps and not isinstance(part.x, Pixels) and part.x.ndim == 2:
         write = (
             "[each[:, None] for each in x]" if isinstance(part.x, Sequences) else "x[:, :, None]"
@@ -300,7 +300,7 @@ def _check_steps(trainer: Training, part: _Part) -> None:
             f"{part.what} has sequences of shape (T,), one number a step; allowed: (T, features); "
             f"of one feature, write {write}"
         )
-    if isinstance(part.x, Sequences) and isinstance(_first_layer(trainer), Conv2d):
+    if isinstance(part.x, Sequences) and isinstance(_first_layer(state), Conv2d):
         raise DataError(
             f"{part.what} has images of different heights, {part.x.lengths.min()} to "
             f"{part.x.lengths.max()}; expected one size, as Pillow's image.resize((W, H)) gives"
@@ -314,9 +314,9 @@ def _check_steps(trainer: Training, part: _Part) -> None:
         )
 
 
-def _check_channels(trainer: Training, shape: tuple[int, ...]) -> None:
+def _check_channels(state: TrainState, shape: tuple[int, ...]) -> None:
     """Raise ShapeError for images without channels, and warn where these seem to stand last."""
-    if not isinstance(_first_layer(trainer), Conv2d):
+    if not isinstance(_first_layer(state), Conv2d):
         return
     if len(shape) == 2:
         raise ShapeError(
@@ -326,8 +326,8 @@ def _check_channels(trainer: Training, shape: tuple[int, ...]) -> None:
     warn_of_channels_last(shape, "x")
 
 
-def _first_layer(trainer: Training) -> Any:
-    return next(iter(getattr(trainer.model, "layers", {}).values()), None)
+def _first_layer(state: TrainState) -> Any:
+    return next(iter(getattr(state.model, "layers", {}).values()), None)
 
 
 def _is_one_hot(y: Any, outputs: Array) -> bool:
@@ -359,11 +359,11 @@ def _applied(steps: tuple[Preprocessor, ...], x: Any) -> Any:
     return Sequences(values, x.lengths, x.padding) if isinstance(x, Sequences) else values
 
 
-def _as_numbers(x: Any, trainer: Training) -> Any:
+def _as_numbers(x: Any, state: TrainState) -> Any:
     """Whole numbers as floats where the model reads no tokens; pixels stay what they are."""
-    if isinstance(x, Pixels) or x.dtype.kind not in "ib" or reads_tokens(trainer.model):
+    if isinstance(x, Pixels) or x.dtype.kind not in "ib" or reads_tokens(state.model):
         return x
-    values = _values(x).astype(trainer.model_dtype)
+    values = _values(x).astype(state.model_dtype)
     return Sequences(values, x.lengths, x.padding) if isinstance(x, Sequences) else values
 
 

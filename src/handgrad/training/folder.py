@@ -54,9 +54,9 @@ from handgrad.io.checksums import (
     remove_temporary,
     with_checksum,
 )
+from handgrad.training.checkpoint import CheckpointState
 from handgrad.training.config import sealed, unsealed, with_change
 from handgrad.training.log import NO_METRICS, MetricsLog
-from handgrad.training.state import CheckpointState
 from handgrad.training.table import as_csv
 from handgrad.writing import reason, write_atomically
 
@@ -386,55 +386,3 @@ def _close_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_in_child)
-
-
-def start_run(folder: str | Path, config_text: str) -> Run:
-    """Make the folder of a new run and write its config.toml.
-
-    Raises RunError where the folder holds anything already, or is in use.
-    """
-    run = Run(folder)
-    if os.path.lexists(run.config):
-        done = "a finished run" if run.finished else "an unfinished run"
-        hint = "" if run.finished else f", or continue it with: {run.resume_command}"
-        raise RunError(f"{folder}: holds {done}; allowed: a new or empty folder{hint}")
-    try:
-        run.folder.mkdir(parents=True, exist_ok=True)
-        names = sorted(os.listdir(run.folder))
-    except OSError as error:
-        raise RunError(f"{folder}: cannot be made a folder ({reason(error)})") from None
-    except ValueError as error:
-        raise RunError(f"{str(folder)!r} is no folder's name ({error})") from None
-    others = [name for name in names if not name.startswith(".")]
-    if others:
-        raise RunError(f"{folder}: holds {others[0]!r}; allowed: a new or empty folder")
-    run.lock()
-    try:
-        if os.path.lexists(run.config):  # by another process, between the look and the lock
-            raise RunError(f"{folder}: holds a run; allowed: a new or empty folder")
-        run.write_config(config_text)
-    except BaseException:
-        run.close()
-        raise
-    return run
-
-
-def read_config(folder: str | Path) -> str:
-    """The text of a run's config.toml. Raises RunError where there is none or it was changed."""
-    return Run(folder).read_config()
-
-
-def resume_run(folder: str | Path) -> Run:
-    """Open the folder of a run that was interrupted.
-
-    Raises RunError where there is none, or another process is using it.
-    """
-    read_config(folder)
-    run = Run(folder)
-    run.lock()
-    try:
-        run.read_config()
-    except BaseException:
-        run.close()
-        raise
-    return run

@@ -12,10 +12,10 @@ from handgrad.data.sources import Source
 from handgrad.errors import DataError, HandgradError
 from handgrad.layers.flat import FlatArrays
 from handgrad.optimizers import Accumulation
-from handgrad.training.divergence import find_cause, is_finite
+from handgrad.training.divergence import diverged, find_cause, is_finite
 from handgrad.training.metrics import Judge, Sums, inputs_in
+from handgrad.training.state import TrainState
 from handgrad.training.step import TrainingStep
-from handgrad.training.training import Training
 
 
 class BatchGradient:
@@ -26,20 +26,20 @@ class BatchGradient:
     loss is not finite.
     """
 
-    def __init__(self, trainer: Training, augmenting: np.random.Generator) -> None:
-        self._trainer = trainer
+    def __init__(self, state: TrainState, augmenting: np.random.Generator) -> None:
+        self._state = state
         self._augmenting = augmenting
-        self._judge = Judge(trainer.loss)
+        self._judge = Judge(state.loss)
         self.is_sum = self._judge.is_sum
-        self.flat = trainer.parameters.zeros_like()
-        self._step_on = TrainingStep(trainer.model, trainer.loss, self.flat)
+        self.flat = state.parameters.zeros_like()
+        self._step_on = TrainingStep(state.model, state.loss, self.flat)
 
     def __call__(
         self, source: Source, index: Array, sums: Sums, seen: Callable[[], float] | None = None
     ) -> float:
         """Forward, loss and backward of the examples at `index`; returns what they weigh."""
-        trainer = self._trainer
-        inputs, targets = batch_at(trainer, source, index, self._augmenting)
+        state = self._state
+        inputs, targets = batch_at(state, source, index, self._augmenting)
         weight = 0.0
 
         def judge(outputs: Array, loss: Array) -> float | None:
@@ -49,7 +49,7 @@ class BatchGradient:
 
         value = float(self._step_on(inputs, targets, judge))
         if not math.isfinite(value):
-            raise loss_diverged(trainer, value, inputs, targets)
+            raise loss_diverged(state, value, inputs, targets)
         return weight
 
 
@@ -59,11 +59,11 @@ class StepGradients:
     They are counted in `sums`. Raises RunError where the loss is not finite.
     """
 
-    def __init__(self, trainer: Training, augmenting: np.random.Generator) -> None:
-        self._size = trainer.batch_size
-        self._gradient_of = BatchGradient(trainer, augmenting)
-        accumulates = trainer.accumulate > 1
-        self._accumulation = Accumulation(trainer.parameters) if accumulates else None
+    def __init__(self, state: TrainState, augmenting: np.random.Generator) -> None:
+        self._size = state.batch_size
+        self._gradient_of = BatchGradient(state, augmenting)
+        accumulates = state.accumulate > 1
+        self._accumulation = Accumulation(state.parameters) if accumulates else None
 
     def __call__(self, source: Source, index: Array, sums: Sums) -> FlatArrays:
         """The gradients of all examples at `index`, taken `batch_size` at a time."""
@@ -82,24 +82,24 @@ class StepGradients:
 
 
 def batch_at(
-    trainer: Training, source: Source, index: Array, augmenting: np.random.Generator
+    state: TrainState, source: Source, index: Array, augmenting: np.random.Generator
 ) -> tuple[tuple[Array, ...], Array]:
     """Inputs, in the model's type and augmented, and targets of the examples at `index`."""
     gathered, targets = source.gather(index)
-    inputs = inputs_in(trainer.parameters.buffer.dtype, gathered)
-    if trainer.augment is not None:
-        inputs = (trainer.augment(inputs[0], augmenting), *inputs[1:])
+    inputs = inputs_in(state.parameters.buffer.dtype, gathered)
+    if state.augment is not None:
+        inputs = (state.augment(inputs[0], augmenting), *inputs[1:])
     return inputs, targets
 
 
 def loss_diverged(
-    trainer: Training, value: float, inputs: tuple[Array, ...], targets: Array
+    state: TrainState, value: float, inputs: tuple[Array, ...], targets: Array
 ) -> HandgradError:
     """The error for a loss of this batch that is not finite, with its cause."""
-    finding = f"the loss is {value} at step {trainer.step + 1} (epoch {trainer.epoch + 1})"
+    finding = f"the loss is {value} at step {state.step + 1} (epoch {state.epoch + 1})"
     if not all(map(is_finite, (*inputs, targets))):
         return DataError(
             f"training: {finding}, because the data of this batch are not finite; allowed: "
             "data without NaN and infinity"
         )
-    return trainer.diverged(f"{finding}: {find_cause(trainer.model, inputs)}")
+    return diverged(state, f"{finding}: {find_cause(state.model, inputs)}")

@@ -23,7 +23,7 @@ def load(path: str | os.PathLike[str]) -> TrainedModel:
     of another kind, and for one that holds weights alone.
     """
     location = as_path("load", path)
-    if location.is_dir():
+    if os.path.isdir(location):
         run = Run(location)
         if is_of_program(run.read_config()):
             run.resume_command = PROGRAM

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from handgrad.errors import RunError
+from handgrad.escaping import cut
 from handgrad.io.checkpoint import changed, finite, read_file, to_json
 from handgrad.io.checksums import digest, open_own
 from handgrad.writing import write_all
@@ -64,7 +65,7 @@ class MetricsLog:
             case {"length": int(length), "sha256": str(checksum)} if length >= 0:
                 pass
             case _:
-                raise RunError(f"{checkpoint} is damaged: its metrics are {known!r}")
+                raise RunError(f"{checkpoint} is damaged: its metrics are {cut(str(known))}")
         if not length and not os.path.lexists(self.path):
             return None
         content = read_file(self.path)

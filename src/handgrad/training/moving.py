@@ -23,7 +23,7 @@ from handgrad.training.choices import engine_of
 from handgrad.training.values import UnkeptError, decoded, encoded, put
 
 if TYPE_CHECKING:
-    from handgrad.training.training import Training
+    from handgrad.training.state import TrainState
 
 #: Those of a trainer's own settings that take effect whenever they are changed.
 _LIVE: Final = ("batch_size", "accumulate", "evaluation_batch", "schedule")
@@ -33,40 +33,40 @@ _BOUND: Final = ("model", "loss", "optimizer")
 _SETTINGS: Final = ("optimizer.lr", "optimizer.hyperparameters", "clip_norm")
 
 
-def describe_training(trainer: Training) -> tuple[dict[str, Any], dict[str, Any]]:
+def describe_training(state: TrainState) -> tuple[dict[str, Any], dict[str, Any]]:
     """What decides the numbers beside the data, and the places of its values by path."""
-    layers = {name or type(layer).__name__: layer for name, layer in walk(trainer.model)}
+    layers = {name or type(layer).__name__: layer for name, layer in walk(state.model)}
     describe = Describer([*layers.values()], remembers=True)
-    describe.know(trainer, trainer.optimizer, trainer.loss, trainer.schedule, trainer.augment)
-    describe.know(*layers.values(), *trainer.callbacks)
-    describe.places |= {"": vars(trainer), "memory": Streams()}
-    optimizer = describe.root(trainer.optimizer, "optimizer")
+    describe.know(state, state.optimizer, state.loss, state.schedule, state.augment)
+    describe.know(*layers.values(), *state.callbacks)
+    describe.places |= {"": vars(state), "memory": Streams()}
+    optimizer = describe.root(state.optimizer, "optimizer")
     optimizer.pop("steps", None)
     for name in ("_slots", "_swept", "_sweeps"):  # its state, of which checkpoints have the arrays
         optimizer.get("memory", {}).pop(name, None)
     names = ("parts", "exact", "sync_batch_norm")
-    cut = {} if trainer.parts == 1 else {name: getattr(trainer, name) for name in names}
+    cut = {} if state.parts == 1 else {name: getattr(state, name) for name in names}
     found = {
-        "seed": trainer.seed,
-        "batch_size": trainer.batch_size,
-        "accumulate": trainer.accumulate,
+        "seed": state.seed,
+        "batch_size": state.batch_size,
+        "accumulate": state.accumulate,
         **cut,
-        "clip_norm": trainer.clip_norm,
-        "evaluation_batch": trainer.evaluation_batch,
-        "engine": engine_of(trainer),
+        "clip_norm": state.clip_norm,
+        "evaluation_batch": state.evaluation_batch,
+        "engine": engine_of(state),
         "model": {
             name: describe.layer(layer, f"model.{name}")
             for name, layer in (
                 (name or type(each).__name__, each) for name, each in layers.items()
             )
         },
-        "loss": describe.root(trainer.loss, "loss"),
+        "loss": describe.root(state.loss, "loss"),
         "optimizer": optimizer,
-        "schedule": describe.root(trainer.schedule, "schedule"),
-        "augment": describe.root(trainer.augment, "augment"),
+        "schedule": describe.root(state.schedule, "schedule"),
+        "augment": describe.root(state.augment, "augment"),
         "callbacks": [
             describe.callback(callback, f"callbacks[{i}]")
-            for i, callback in enumerate(trainer.callbacks)
+            for i, callback in enumerate(state.callbacks)
         ],
         "memory": {name: describe(repr(state).encode()) for name, state in Streams().items()},
     }
@@ -97,10 +97,10 @@ class Moving:
     `lost`, by path.
     """
 
-    def __init__(self, trainer: Training, begin: Mapping[str, Any]) -> None:
-        self._trainer = trainer
+    def __init__(self, state: TrainState, begin: Mapping[str, Any]) -> None:
+        self._state = state
         self._begin = begin
-        self._parts = {name: getattr(trainer, name) for name in _BOUND}
+        self._parts = {name: getattr(state, name) for name in _BOUND}
         self._before: tuple[str, ...] = ()
         self._lost: dict[str, str] = {}
 
@@ -109,14 +109,14 @@ class Moving:
 
         sizes: of the batches, as an epoch began with them that is not at its end.
         """
-        now, places = describe_training(self._trainer)
+        now, places = describe_training(self._state)
         begin = {name: self._begin.get(name) for name in now}
         moved = {path: value for path, _, value in _leaves(differences(begin, now))}
         kept: dict[str, Any] = {}
         lost = {
             name: f"another {type(found).__name__}"
             for name, part in self._parts.items()
-            if (found := getattr(self._trainer, name)) is not part
+            if (found := getattr(self._state, name)) is not part
         }
         for path, value in {**dict.fromkeys(self._before), **moved}.items():
             whole, place, name = _find(places, path)
@@ -154,7 +154,7 @@ class Moving:
                 f"checkpoint: the run had changed {path} to {words}, for which it has no form; "
                 "allowed: changes to plain values and arrays, and what a callback's state() returns"
             )
-        _, places = describe_training(self._trainer) if found["kept"] else ({}, {})
+        _, places = describe_training(self._state) if found["kept"] else ({}, {})
         for path, value in found["kept"].items():
             whole, place, name = _find(places, path, new=True)
             if place is None or whole != path:

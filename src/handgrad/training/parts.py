@@ -2,7 +2,7 @@
 
 Each of the `accumulate` batches of a step is cut into `parts` pieces, whatever the number of ranks,
 and every rank computes neighbouring ones. Random numbers belong to the piece: the generators of
-augmentation and layers are seeded by the trainer's seed, the step and the piece, so that a piece is
+augmentation and layers are seeded by `seed`, the step and the piece, so that a piece is
 the same wherever it is computed. Batch normalisation takes its statistics over a piece, unless they
 are synchronised, and its running ones move by the mean over all pieces.
 
@@ -25,13 +25,12 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.sources import Source
-from handgrad.errors import ArgumentError
 from handgrad.layers.base import Layer, walk
 from handgrad.layers.flat import FlatArrays
 from handgrad.training.gradients import BatchGradient
 from handgrad.training.metrics import Sums
-from handgrad.training.replicas import Replicas, tree_sum
-from handgrad.training.training import Training
+from handgrad.training.replicas import tree_sum
+from handgrad.training.state import TrainState
 
 _COUNTED: Final = tuple(field.name for field in fields(Sums))
 
@@ -39,22 +38,22 @@ _COUNTED: Final = tuple(field.name for field in fields(Sums))
 class PartGradients:
     """`gradients_of(source, index, sums)`: as `StepGradients`, of the pieces of all ranks."""
 
-    def __init__(self, trainer: Training, augmenting: np.random.Generator) -> None:
-        self._trainer = trainer
-        self._replicas = trainer.replicas
-        self._pieces = trainer.parts * trainer.accumulate
-        self._gradient_of = BatchGradient(trainer, augmenting)
-        self._generators = [*trainer.model.generators.values()]
-        if trainer.augment is not None:
+    def __init__(self, state: TrainState, augmenting: np.random.Generator) -> None:
+        self._state = state
+        self._replicas = state.replicas
+        self._pieces = state.parts * state.accumulate
+        self._gradient_of = BatchGradient(state, augmenting)
+        self._generators = [*state.model.generators.values()]
+        if state.augment is not None:
             self._generators.append(augmenting)
-        self._moving = [] if trainer.sync_batch_norm else _moving_buffers(trainer.model)
-        draws = bool(self._generators or self._moving) and not trainer.sync_batch_norm
-        self._one_by_one = trainer.exact or draws
+        self._moving = [] if state.sync_batch_norm else _moving_buffers(state.model)
+        draws = bool(self._generators or self._moving) and not state.sync_batch_norm
+        self._one_by_one = state.exact or draws
         size = self._replicas.size
-        several = trainer.accumulate > 1 or (self._one_by_one and trainer.parts > size)
+        several = state.accumulate > 1 or (self._one_by_one and state.parts > size)
         own = self._gradient_of.flat
         #: The sum over the batches of this rank, where one of the ranks has several.
-        self._total = own.zeros_like() if several or trainer.exact else own
+        self._total = own.zeros_like() if several or state.exact else own
         self._sum = self._replicas.reduction(self._total)
 
     def __call__(self, source: Source, index: Array, sums: Sums) -> FlatArrays:
@@ -64,7 +63,7 @@ class PartGradients:
         self._statistics = np.zeros((self._pieces, sum(each.size for each in self._moving)))
         self._start = [each.copy() for each in self._moving]
         chunks = self._chunks(index)
-        if self._trainer.exact:
+        if self._state.exact:
             gradients = self._in_a_tree(dict(chunks))
         elif self._total is self._gradient_of.flat:
             gradients = self._while_backward_runs(*chunks[0])
@@ -76,11 +75,11 @@ class PartGradients:
 
     def _chunks(self, index: Array) -> list[tuple[int, Array]]:
         """The batches of this rank, each with the number of its first piece."""
-        parts, size = self._trainer.parts, self._trainer.batch_size
+        parts, size = self._state.parts, self._state.batch_size
         own = self._replicas.own(parts)
         cuts = [*own, own.stop] if self._one_by_one else [own.start, own.stop]
         chunks = []
-        for number in range(self._trainer.accumulate):
+        for number in range(self._state.accumulate):
             batch = index[number * size : (number + 1) * size]
             for first, last in pairwise(cuts):
                 examples = batch[len(batch) * first // parts : len(batch) * last // parts]
@@ -95,12 +94,12 @@ class PartGradients:
         They count times what the batch weighs, or the factor that `factor_of` makes of that behind
         the forward pass.
         """
-        if not len(index) and not self._trainer.sync_batch_norm:
+        if not len(index) and not self._state.sync_batch_norm:
             factor_of(0.0)
             self._gradient_of.flat.buffer[:] = 0
             return self._gradient_of.flat.buffer
         for i, generator in enumerate(self._generators):
-            stream = np.random.SeedSequence((self._trainer.seed, self._trainer.step, piece, i))
+            stream = np.random.SeedSequence((self._state.seed, self._state.step, piece, i))
             kind: Any = type(generator.bit_generator)
             generator.bit_generator.state = kind(stream).state
         for buffer, start in zip(self._moving, self._start, strict=True):
@@ -148,7 +147,7 @@ class PartGradients:
 
     def _in_a_tree(self, chunks: dict[int, Array]) -> FlatArrays:
         """The same, every piece for itself, added in an order that the ranks do not change."""
-        owners = self._replicas.owners(self._trainer.parts) * self._trainer.accumulate
+        owners = self._replicas.owners(self._state.parts) * self._state.accumulate
         tree_sum(
             self._replicas,
             owners,
@@ -168,20 +167,6 @@ class PartGradients:
         ends = np.cumsum([each.size for each in self._moving])[:-1]
         for buffer, values in zip(self._moving, np.split(moved, ends), strict=True):
             buffer[...] = values.reshape(buffer.shape)
-
-
-def check_parts(parts: int, exact: bool, sync_batch_norm: bool, replicas: Replicas) -> None:
-    """Raise ArgumentError unless every rank has a part, in a way in which it can be computed."""
-    if parts < replicas.size:
-        raise ArgumentError(
-            f"Trainer: parts is {parts} with {replicas.size} ranks; allowed: as many parts as "
-            "ranks or more, and the same whenever the run is resumed"
-        )
-    if exact and sync_batch_norm:
-        raise ArgumentError(
-            "Trainer: exact together with sync_batch_norm; allowed: one of them, because sums of "
-            "statistics over all ranks have another order on every number of them"
-        )
 
 
 def _moving_buffers(model: Layer) -> list[Array]:

@@ -15,11 +15,11 @@ from handgrad.training.choices import engine_of
 from handgrad.training.folder import Run
 from handgrad.training.metrics import evaluate
 from handgrad.training.review import Review
-from handgrad.training.training import Training
+from handgrad.training.state import TrainState
 
 
 def write_results(
-    trainer: Training, run: Run, test: Any, review: Review | None = None, part: str = "test"
+    state: TrainState, run: Run, test: Any, review: Review | None = None, part: str = "test"
 ) -> dict[str, Any]:
     """Judge the trained model on `test`, write the report and then summary.json; returns that.
 
@@ -28,19 +28,19 @@ def write_results(
     """
     from handgrad.training.report import Judged, write_report
 
-    last = trainer.history.epochs[-1] if trainer.history.epochs else {}
+    last = state.history.epochs[-1] if state.history.epochs else {}
     shown = Judged.of(test)
     judged, shapes = None, None
     if test is not None:
         judged = evaluate(
-            trainer.model,
-            trainer.loss,
+            state.model,
+            state.loss,
             test,
-            trainer.evaluation_batch,
+            state.evaluation_batch,
             keep_outputs=shown is not None,
         )
         shapes = _shapes(as_source(test, "test"))
-    figures = review.figures(trainer.model) if review is not None else {}
+    figures = review.figures(state.model) if review is not None else {}
     summary = {
         "judged_on": part,
         "test_loss": judged.loss if judged else None,
@@ -49,21 +49,21 @@ def write_results(
         **figures,
         "train_loss": last.get("loss"),
         "train_accuracy": last.get("accuracy"),
-        "epochs": trainer.epoch,
-        "steps": trainer.step,
-        "seconds": round(trainer.seconds, 3),
-        "parameters": trainer.parameters.buffer.size,
-        "engine": engine_of(trainer),
-        "precision": trainer.precision,
-        "seed": trainer.seed,
+        "epochs": state.epoch,
+        "steps": state.step,
+        "seconds": round(state.seconds, 3),
+        "parameters": state.parameters.buffer.size,
+        "engine": engine_of(state),
+        "precision": state.precision,
+        "seed": state.seed,
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
     }
     outputs = judged.outputs if judged else None
-    own = review.sections(trainer.model) if review is not None else []
+    own = review.sections(state.model) if review is not None else []
     numbers = {**finite(summary), "figures": finite(figures)}
     with run.reporting(run.report):
-        write_report(run, trainer.model, numbers, shapes, shown, outputs, own)
+        write_report(run, state.model, numbers, shapes, shown, outputs, own)
     return run.save_summary(summary)
 
 

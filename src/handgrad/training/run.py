@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,11 @@ from handgrad.data.sources import Source
 from handgrad.errors import RunError
 from handgrad.layers.base import Layer
 from handgrad.optimizers import Optimizer
-from handgrad.training.augmentation import Augmentation
-from handgrad.training.callbacks import Callback, EarlyStopping
-from handgrad.training.folder import Run, read_config, resume_run, start_run
-from handgrad.training.replicas import ALONE, Replicas
+from handgrad.training.callbacks import EarlyStopping
+from handgrad.training.folder import Run
+from handgrad.training.opening import read_config, resume_run, start_run
 from handgrad.training.review import Review
+from handgrad.training.settings import TrainSettings
 from handgrad.training.trainer import Trainer
 
 __all__ = ["Parts", "Run", "RunConfig", "read_config", "resume_run", "start_run", "train"]
@@ -31,7 +31,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class RunConfig:
+class RunConfig(TrainSettings):
     """The settings of a recipe about training; `text` is the TOML that config.toml keeps.
 
     `early_stopping` is a patience in epochs, on the validation loss. See `Trainer` for the others.
@@ -39,62 +39,15 @@ class RunConfig:
 
     epochs: int
     text: str
-    batch_size: int = 64
-    seed: int = 0
-    accumulate: int = 1
-    parts: int = 1
-    exact: bool = False
-    sync_batch_norm: bool = False
-    clip_norm: float | None = None
-    precision: str | None = None
-    backend: str = "numpy"
-    devices: int = 1
-    augment: Augmentation | None = None
     early_stopping: int | None = None
-    callbacks: Sequence[Callback] = ()
-    evaluation_batch: int = 256
-    checkpoint_every: float = 30.0
-    checkpoint_steps: int | None = None
-    progress: str = "auto"
-    replicas: Replicas = ALONE
 
 
-def trainer_of(
-    config: RunConfig,
-    model: Layer,
-    loss: Any,
-    optimizer: Optimizer,
-    schedule: Callable[[int], float] | None = None,
-    about: Mapping[str, Any] | None = None,
-) -> Trainer:
-    """A trainer with these settings; the arguments are those of `train`."""
-    callbacks = list(config.callbacks)
+def trainer_of(config: RunConfig, model: Layer, loss: Any, optimizer: Optimizer) -> Trainer:
+    """A trainer with these settings."""
+    settings = {each.name: getattr(config, each.name) for each in fields(TrainSettings)}
     if config.early_stopping is not None:
-        callbacks.append(EarlyStopping(config.early_stopping))
-    return Trainer(
-        model,
-        loss,
-        optimizer,
-        schedule=schedule,
-        clip_norm=config.clip_norm,
-        accumulate=config.accumulate,
-        parts=config.parts,
-        exact=config.exact,
-        sync_batch_norm=config.sync_batch_norm,
-        replicas=config.replicas,
-        batch_size=config.batch_size,
-        seed=config.seed,
-        callbacks=callbacks,
-        augment=config.augment,
-        precision=config.precision,
-        evaluation_batch=config.evaluation_batch,
-        backend=config.backend,
-        devices=config.devices,
-        checkpoint_every=config.checkpoint_every,
-        checkpoint_steps=config.checkpoint_steps,
-        progress=config.progress,
-        about=about,
-    )
+        settings["callbacks"] = [*config.callbacks, EarlyStopping(config.early_stopping)]
+    return Trainer(model, loss, optimizer, **settings)
 
 
 def train(
@@ -102,7 +55,6 @@ def train(
     model: Layer,
     loss: Any,
     optimizer: Optimizer,
-    schedule: Callable[[int], float] | None,
     data: Any,
     out: str | Path,
     resume: bool = False,
@@ -110,14 +62,12 @@ def train(
     changes: str = "",
     review: Review | None = None,
     prepare: Callable[[Path], None] | None = None,
-    about: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train `model` on `data` in the folder `out`; returns what summary.json holds.
 
-    `schedule` is step -> learning rate; `review` as in `Trainer.fit`; `prepare` is called with the
-    folder before the first step, to put what belongs to the run beside its weights; `about` has
-    entries of `TrainedModel` that the data do not say. With `resume`,
-    `model`, `optimizer` and the rest are built exactly as the first time (from `read_config(out)`),
+    `review` as in `Trainer.fit`; `prepare` is called with the folder before the first step, to put
+    what belongs to the run beside its weights. With `resume`, `model`, `optimizer` and the rest are
+    built exactly as the first time (from `read_config(out)`),
     and the state of the checkpoint replaces their first one; a finished run only returns its
     summary, unless `changes` and `config.epochs` give it more epochs. `changes` names the settings
     that differ on purpose (see `Trainer.fit`); the run keeps them, `config.text` becomes its
@@ -126,7 +76,7 @@ def train(
     Raises RunError for a folder that holds something else, is in use, damaged or not to be written
     to, or (resuming) holds no run or one that was begun otherwise; `Interrupted` after a signal.
     """
-    trainer = trainer_of(config, model, loss, optimizer, schedule, about)
+    trainer = trainer_of(config, model, loss, optimizer)
     divided = data if isinstance(data, Parts) else Parts(data)
 
     def fit() -> dict[str, Any]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from handgrad.deriving.algebra.simplifier import Simplifier
 from handgrad.program.node import Node
-
-if TYPE_CHECKING:
-    from handgrad.deriving.algebra.simplify import Algebra
 
 #: Backwards of more arrays keep what they read; of those that keep many, so many are looked at.
 _MOST_ARRAYS: Final = 80
@@ -18,7 +16,7 @@ _DEPTH: Final = 3
 _NEVER: Final = frozenset(("loop", "part", "contract"))
 
 
-def keep_less(algebra: Algebra, body: Sequence[Node], roots: Sequence[Node]) -> None:
+def keep_less(algebra: Simplifier, body: Sequence[Node], roots: Sequence[Node]) -> None:
     """Finds arrays of the forward again where that costs less than to keep them."""
     needed = algebra.needed(roots)
     if len(needed) > _MOST_ARRAYS:
@@ -54,7 +52,7 @@ def _can_spare(node: Node) -> bool:
     return bool(node.args) and node.op not in _NEVER
 
 
-def _kept(algebra: Algebra, nodes: Iterable[Node]) -> list[Node]:
+def _kept(algebra: Simplifier, nodes: Iterable[Node]) -> list[Node]:
     """The nodes of the forward that nodes read first."""
     found, seen = [], set[int]()
     waiting = list(nodes)

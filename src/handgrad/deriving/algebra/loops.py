@@ -6,14 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from handgrad.deriving.algebra.simplifier import Simplifier
 from handgrad.deriving.algebra.steps import Step
 from handgrad.deriving.algebra.values import twin
 from handgrad.program.node import Loop, Node, Program, World, build, world
-
-if TYPE_CHECKING:
-    from handgrad.deriving.algebra.simplify import Algebra
 
 
 @dataclass
@@ -24,7 +21,7 @@ class Loops:
     _bodies: dict[int, tuple[Node, Loop, list[int]]] = field(default_factory=dict)
     _made: dict[tuple[int, ...], Node] = field(default_factory=dict)
 
-    def simplified(self, algebra: Algebra, node: Node, operands: Sequence[Node]) -> Node:
+    def simplified(self, algebra: Simplifier, node: Node, operands: Sequence[Node]) -> Node:
         """A loop on new operands, its body in fewer operations."""
         if id(node) not in self._bodies:
             self._bodies[id(node)] = (node, *self._body(algebra, node))
@@ -35,7 +32,7 @@ class Loops:
             self._made[key] = build("loop", *given, loop=loop)
         return self._made[key]
 
-    def _body(self, algebra: Algebra, node: Node) -> tuple[Loop, list[int]]:
+    def _body(self, algebra: Simplifier, node: Node) -> tuple[Loop, list[int]]:
         loop: Loop = node.attrs["loop"]
         inputs, w = loop.body.inputs, world()
         given = zip(inputs[: loop.constants], node.args, strict=False)
@@ -57,7 +54,7 @@ class Loops:
         return made, used
 
     def _outputs(
-        self, algebra: Algebra, loop: Loop, adjoints: list[Node], w: World
+        self, algebra: Simplifier, loop: Loop, adjoints: list[Node], w: World
     ) -> tuple[list[Node], list[Step]]:
         """The outputs of a body; what a round adds to a carried array is simplified by itself."""
         body = loop.body

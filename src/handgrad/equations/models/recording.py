@@ -17,6 +17,8 @@ from handgrad.program.functions import is_array
 
 #: The module of every op begins so; the modules beside them hold what ops share.
 _OPS = "handgrad.ops."
+#: What ops and their kernels share.
+_SHARED = "handgrad.geometry."
 
 
 class Recording(NamedTuple):
@@ -128,13 +130,14 @@ def _is_whole(function: Any) -> bool:
     if not inspect.isfunction(function):
         return False
     module = function.__module__
-    return module.startswith(_OPS) or (
+    return module.startswith((_OPS, _SHARED)) or (
         module.startswith("handgrad.layers.") and function.__name__ in ARRANGED
     )
 
 
 def _name(function: Callable[..., Any]) -> str:
-    return f"{function.__module__.removeprefix(_OPS)}.{function.__name__}"
+    module = function.__module__.removeprefix(_OPS).removeprefix(_SHARED)
+    return f"{module}.{function.__name__}"
 
 
 def _positions(value: Any) -> Iterator[tuple[tuple[int, ...], Any]]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from handgrad.data.files import read_json
 from handgrad.dispatch.values import shown
 from handgrad.errors import DataError, HandgradWarning
+from handgrad.escaping import listed, quoted
 
 CONFIG: Final = "config.json"
 
@@ -97,14 +98,13 @@ class Config:
     def warn_of_unused(self) -> None:
         """Name what nothing has looked at, where it may change the numbers."""
         names = [
-            shown(name)
+            quoted(name)
             for name, value in self.values.items()
             if name not in self._used and value and not _WITHOUT_EFFECT.fullmatch(name)
         ]
         if names:
-            several = f" and {len(names) - 5} more" if len(names) > 5 else ""
             warnings.warn(
-                f"{self.path}: nothing looks at {', '.join(names[:5])}{several}; expected entries "
+                f"{self.path}: nothing looks at {listed(names, 5)}; expected entries "
                 "without an effect on the numbers",
                 HandgradWarning,
                 stacklevel=4,

@@ -93,7 +93,7 @@ def _llama_settings(config: Config) -> Settings:
         _check_window(config)
     layers = config.entry("layer_types") or []
     if not isinstance(layers, list) or any(each != _FULL for each in layers):
-        raise config.error("layer_types", str(layers)[:80], f"a list of {_FULL}")
+        raise config.error("layer_types", str(layers), f"a list of {_FULL}")
     base, scaling = _rotary(config)
     width, heads = config.integer("hidden_size"), config.integer("num_attention_heads")
     return {

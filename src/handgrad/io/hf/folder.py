@@ -16,6 +16,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.files import as_path
 from handgrad.errors import ArgumentError, DataError, HandgradError, HandgradWarning, RunError
+from handgrad.escaping import cut, listed
 from handgrad.io.description import blank
 from handgrad.io.hf.config import CONFIG, Config
 from handgrad.io.hf.families import FAMILIES, Family
@@ -29,7 +30,7 @@ M = TypeVar("M", bound=Pretrained)
 def load(kind: type[M], path: str | os.PathLike[str], **settings: Any) -> M:
     """A model of this class from a folder; see `Pretrained.from_pretrained`."""
     folder, family = as_path("from_pretrained", path), _family(kind)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise DataError(
             f"{folder} is no folder; expected one with {CONFIG} and safetensors, as Hugging Face "
             "keeps models"
@@ -45,7 +46,9 @@ def load(kind: type[M], path: str | os.PathLike[str], **settings: Any) -> M:
     try:
         model = blank(kind, known, shapes)
     except HandgradError as error:
-        raise DataError(f"{config.path} describes no model of the folder: {error}") from None
+        raise DataError(
+            f"{config.path} describes no model of the folder: {cut(str(error), 350)}"
+        ) from None
     assert isinstance(model, kind)
     config.warn_of_unused()
     _fill(model, family, folder, arrays, settings)
@@ -125,16 +128,15 @@ def _fill(
             continue
         if copied is None and not re.fullmatch(family.names.heads, name):
             raise DataError(
-                f"{each.path} has {each.name[:80]}, which the model has not; expected the arrays "
+                f"{each.path} has {cut(each.name)}, which the model has not; expected the arrays "
                 f"that {CONFIG} describes"
             )
         if not any(re.fullmatch(names, name) for names in decided):
             left.append(each.name)
     if left:
-        several = f" and {len(left) - 5} more" if len(left) > 5 else ""
         warnings.warn(
             f"{folder}: {type(model).__name__} has no place for the weights "
-            f"{', '.join(left[:5])}{several}, which are left out",
+            f"{listed(left, 5)}, which are left out",
             HandgradWarning,
             stacklevel=4,
         )
@@ -155,7 +157,9 @@ def _put(entry: Entry, own: Mapping[str, Array], plain: Mapping[str, Stored], fo
             raise DataError(f"{folder} has no {name}; expected the arrays that {CONFIG} describes")
         each = plain[name]
         if each.shape != expected:
-            raise DataError(f"{each.path}: {each.name} has shape {each.shape}; expected {expected}")
+            raise DataError(
+                f"{each.path}: {cut(each.name)} has shape {each.shape}; expected {expected}"
+            )
         values = each.read()
         parts.append(values.T if entry.transposed else values)
     rows = parts[0] if len(parts) == 1 else np.concatenate(parts)

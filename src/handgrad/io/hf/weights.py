@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.files import opened, read_json, read_raw, shortened
 from handgrad.errors import DataError
+from handgrad.escaping import cut, quoted
 from handgrad.writing import write_file
 
 WEIGHTS: Final = "model.safetensors"
@@ -43,7 +45,7 @@ class Stored:
         """
         if self.dtype not in _READ_AS:
             raise DataError(
-                f"{self.path}: {self.name} is of type {self.dtype}; expected one of "
+                f"{self.path}: {cut(self.name)} is of type {cut(self.dtype)}; expected one of "
                 f"{', '.join(_READ_AS)}"
             )
         size = np.dtype(_READ_AS[self.dtype]).itemsize * math.prod(self.shape)
@@ -64,19 +66,21 @@ def stored(folder: Path) -> dict[str, Stored]:
     Raises DataError where there is none, and for parts that are missing, damaged, or do not hold
     what the index says.
     """
-    if (folder / WEIGHTS).exists() or not (folder / INDEX).exists():
-        if not (folder / WEIGHTS).exists():
+    if os.path.exists(folder / WEIGHTS) or not os.path.exists(folder / INDEX):
+        if not os.path.exists(folder / WEIGHTS):
             raise DataError(f"{folder} has no weights; expected {WEIGHTS} or {INDEX}")
         return {each.name: each for each in _arrays(folder / WEIGHTS)}
     found = {}
     for part, names in _parts(folder / INDEX).items():
-        if not (folder / part).exists():
-            raise DataError(f"{folder / part} is missing; expected each file that {INDEX} lists")
+        if not os.path.exists(folder / part):
+            raise DataError(
+                f"{folder / cut(part)} is missing; expected each file that {INDEX} lists"
+            )
         inside = {each.name: each for each in _arrays(folder / part)}
         for name in names:
             if name not in inside:
                 raise DataError(
-                    f"{folder / part} has no {name[:80]}; expected the arrays that {INDEX} lists"
+                    f"{folder / part} has no {cut(name)}; expected the arrays that {INDEX} lists"
                 )
             found[name] = inside[name]
     return found
@@ -105,7 +109,9 @@ def _parts(index: Path) -> dict[str, list[str]]:
     parts: dict[str, list[str]] = {}
     for name, part in listed.items():
         if not isinstance(part, str) or Path(part).name != part:
-            raise DataError(f"{index}: {name[:80]} is in {part!r}; expected a file of its folder")
+            raise DataError(
+                f"{index}: {cut(name)} is in {quoted(part)}; expected a file of its folder"
+            )
         parts.setdefault(part, []).append(name)
     return parts
 

@@ -15,7 +15,7 @@ class DeferredStore {
     // must stay as it is until all of it is stored.
     void defer(const T* tile, int rows, int width, T* target, long stride) {
         store_all();
-        row_ = tile;
+        deferred_ = row_ = tile;
         end_ = tile + rows * width;
         width_ = width;
         target_ = target;
@@ -33,7 +33,13 @@ class DeferredStore {
         while (row_ != end_) store_row();
     }
 
+    // The same unless this tile is the one deferred: the memory of any other is used again.
+    void store_others(const T* tile) {
+        if (deferred_ != tile) store_all();
+    }
+
   private:
+    const T* deferred_ = nullptr;
     const T* row_ = nullptr;
     const T* end_ = nullptr;
     int width_ = 0;

@@ -246,6 +246,7 @@ void multiply_block(const Tiling<T>& tiling, Range tiles, Range panels, Range k_
                         epilogue(row, rows, column, tiling.panels.lanes(q), sum, width, deferred);
                     else
                         epilogue(row, rows, column, tiling.panels.lanes(q), sum, width);
+                    deferred.store_others(sum);
                 }
             }
         }

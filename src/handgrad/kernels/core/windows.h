@@ -7,7 +7,7 @@
 
 namespace handgrad {
 
-// As ops/windows.py has it.
+// As geometry/windows.py has it.
 constexpr long kMostSetting = (1L << 31) - 1;
 // An axis without values may have as many positions as a long holds; no sum of it and settings is
 // beyond one.

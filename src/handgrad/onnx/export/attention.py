@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.geometry.positions import angles
 from handgrad.layers import (
     AddNorm,
     LearnedPositions,
@@ -22,7 +23,6 @@ from handgrad.layers import (
     TransformerEncoder,
 )
 from handgrad.onnx.graph import Graph, Value
-from handgrad.ops.rotary import angles
 
 #: The standard's number of float64.
 _DOUBLE: Final = 11

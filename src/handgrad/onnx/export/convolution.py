@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from handgrad.geometry.windows import per_axis
 from handgrad.layers import (
     AvgPool1d,
     AvgPool2d,
@@ -17,7 +18,6 @@ from handgrad.layers import (
 )
 from handgrad.onnx.export.elementwise import FUNCTIONS
 from handgrad.onnx.graph import Graph, Value
-from handgrad.ops.windows import per_axis
 
 
 def _parameters(g: Graph, layer: Any) -> list[Value]:

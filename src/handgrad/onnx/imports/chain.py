@@ -16,6 +16,7 @@ from handgrad import layers
 from handgrad.arrays import Array
 from handgrad.data.files import Bound
 from handgrad.errors import DataError, HandgradError
+from handgrad.escaping import cut, quoted
 from handgrad.layers.base import Layer
 from handgrad.onnx.imports import recurrent
 from handgrad.onnx.imports.graph import ReadGraph, attributes
@@ -34,7 +35,9 @@ def sequential(g: ReadGraph, start: str, end: str) -> layers.Sequential:
     while chain.value != end:
         chain.follow()
     if chain.time_first or chain.stacked:
-        raise DataError(f"{g.path}: {end!r} has time before the batch; expected (N, T, features)")
+        raise DataError(
+            f"{g.path}: {quoted(end)} has time before the batch; expected (N, T, features)"
+        )
     return layers.Sequential(*(_made(g, plan) for plan in _fused(chain.plans)))
 
 
@@ -43,8 +46,8 @@ def _made(g: ReadGraph, plan: Plan) -> Layer:
         return plan.layer()
     except (HandgradError, ValueError, TypeError, KeyError) as error:
         raise DataError(
-            f"{g.path}: no {plan.kind.__name__} can be made of its constants: {error}; expected "
-            "constants of fitting shapes"
+            f"{g.path}: no {plan.kind.__name__} can be made of its constants: "
+            f"{cut(str(error), 200)}; expected constants of fitting shapes"
         ) from None
 
 
@@ -86,8 +89,8 @@ class _Chain:
             self._fork(nodes)
         elif not nodes:
             raise DataError(
-                f"{self.g.path}: nothing reads {self.value!r}; expected a chain of nodes to the "
-                "output"
+                f"{self.g.path}: nothing reads {quoted(self.value)}; expected a chain of nodes "
+                "to the output"
             )
         else:
             try:
@@ -218,10 +221,10 @@ class _Chain:
                 self.plans.append(Plan(layers.Activation, ("gelu",)))
                 self.value = found
                 return
-        readers = " and ".join(f"{node.name!r}, a {node.op_type}" for node in nodes[:3])
+        readers = " and ".join(f"{quoted(node.name)}, a {cut(node.op_type)}" for node in nodes[:3])
         raise DataError(
-            f"{self.g.path}: {self.value!r} is read by {readers}; expected one reader, as a chain "
-            "of layers has"
+            f"{self.g.path}: {quoted(self.value)} is read by {readers}; expected one reader, as a "
+            "chain of layers has"
         )
 
     def _gelu(self, divided: onnx.NodeProto, product: onnx.NodeProto) -> str | None:

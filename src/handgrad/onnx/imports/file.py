@@ -15,6 +15,7 @@ from onnx import external_data_helper
 from handgrad.arrays import Array
 from handgrad.data.files import as_path, read_bytes
 from handgrad.errors import DataError, HandgradError
+from handgrad.escaping import cut, listed, quoted
 from handgrad.inference.trained import TrainedModel
 from handgrad.io.description import rebuild
 from handgrad.io.files import read_trained
@@ -76,28 +77,25 @@ def _check_nodes(path: Path, proto: onnx.ModelProto) -> None:
             if len(found) < least[what] or not all(found[: least[what]]):
                 given = sum(map(bool, found))
                 raise DataError(
-                    f"{path}: the node {node.name!r} is a {node.op_type} with {given} {what}; "
-                    f"expected {least[what]} or more"
+                    f"{path}: the node {quoted(node.name)} is a {cut(node.op_type)} with {given} "
+                    f"{what}; expected {least[what]} or more"
                 )
 
 
 def _first_line(error: Exception) -> str:
-    text = str(error).partition("\n")[0]
-    return text if len(text) <= 200 else f"{text[:197]}..."
+    return cut(str(error).partition("\n")[0], 200)
 
 
 def _value(g: ReadGraph, what: str, given: str | None) -> str:
     """The name of the value where a chain starts or ends; without one the graph's only one."""
     if given is not None:
         if not g.has(given):
-            raise DataError(f"{g.path}: {what} is {given!r}; expected a value of the graph")
+            raise DataError(f"{g.path}: {what} is {quoted(given)}; expected a value of the graph")
         return given
     names = g.inputs if what == "start" else g.outputs
     if len(names) != 1:
         kind = "inputs" if what == "start" else "outputs"
-        raise DataError(
-            f"{g.path} has the {kind} {', '.join(names) or 'none'}; expected one, or {what}="
-        )
+        raise DataError(f"{g.path} has the {kind} {listed(names)}; expected one, or {what}=")
     return names[0]
 
 

@@ -12,6 +12,7 @@ from onnx import helper, numpy_helper
 
 from handgrad.arrays import Array
 from handgrad.errors import DataError
+from handgrad.escaping import cut, quoted
 
 #: Nodes that read only the shape of a value, and so take no part in what a chain computes.
 _OF_SHAPE: Final = ("Shape", "Size")
@@ -95,8 +96,8 @@ class ReadGraph:
             return np.asarray(numpy_helper.to_array(tensor))
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise DataError(
-                f"{self.path}: the values of {tensor.name!r} are damaged: {error}; expected as "
-                "many as its shape says"
+                f"{self.path}: the values of {quoted(tensor.name)} are damaged: "
+                f"{cut(str(error), 200)}; expected as many as its shape says"
             ) from None
 
     def is_zero(self, value: str, deepest: int = 8) -> bool:
@@ -170,9 +171,10 @@ class ReadGraph:
 
     def refusal(self, node: onnx.NodeProto, expected: str) -> DataError:
         """The sentence for a node that no layer computes."""
-        name = f" {node.name!r}" if node.name else ""
-        reads = f" of {node.input[0]!r}" if node.input and not node.name else ""
-        return DataError(f"{self.path}: node{name}, a {node.op_type}{reads}; expected {expected}")
+        name = f" {quoted(node.name)}" if node.name else ""
+        reads = f" of {quoted(node.input[0])}" if node.input and not node.name else ""
+        kind = cut(node.op_type)
+        return DataError(f"{self.path}: node{name}, a {kind}{reads}; expected {expected}")
 
 
 def attributes(node: onnx.NodeProto) -> Mapping[str, Any]:

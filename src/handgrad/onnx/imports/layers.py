@@ -12,6 +12,7 @@ import onnx
 
 from handgrad import layers
 from handgrad.arrays import Array
+from handgrad.escaping import cut, quoted
 from handgrad.layers.base import Layer
 from handgrad.onnx.imports.graph import ReadGraph, attributes
 
@@ -51,9 +52,11 @@ def weights_of(g: ReadGraph, node: onnx.NodeProto, first: int = 1) -> list[Array
     for name in node.input[first:]:
         array = g.constant(name) if name else None
         if name and array is None:
-            raise g.refusal(node, f"a constant for its input {name!r}")
+            raise g.refusal(node, f"a constant for its input {quoted(name)}")
         if array is not None and array.dtype not in (np.float32, np.float64, np.int64, np.bool_):
-            raise g.refusal(node, f"float32 or float64 for its input {name!r}, of {array.dtype}")
+            raise g.refusal(
+                node, f"float32 or float64 for its input {quoted(name)}, of {array.dtype}"
+            )
         found.append(array)
     return found
 
@@ -65,9 +68,9 @@ def _without(*names: str, **fixed: Any) -> Callable[[ReadGraph, onnx.NodeProto],
         found = attributes(node)
         for name, value in found.items():
             if name in fixed and value != fixed[name]:
-                raise g.refusal(node, f"{name} {fixed[name]}, not {value}")
+                raise g.refusal(node, f"{name} {fixed[name]}, not {cut(str(value))}")
             if name not in fixed and name not in names:
-                raise g.refusal(node, f"no attribute {name}")
+                raise g.refusal(node, f"no attribute {cut(name)}")
         return found
 
     return read
@@ -89,9 +92,9 @@ def _window(g: ReadGraph, node: onnx.NodeProto, axes: int | None) -> tuple[int, 
         raise g.refusal(node, f"windows of 1 or 2 axes, not {axes}")
     pads = found.get("pads", [0] * 2 * axes)
     if found.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
-        raise g.refusal(node, f"auto_pad NOTSET, not {found['auto_pad']}")
+        raise g.refusal(node, f"auto_pad NOTSET, not {quoted(found['auto_pad'])}")
     if len(pads) != 2 * axes or pads[:axes] != pads[axes:]:
-        raise g.refusal(node, f"the same padding on both sides, not {pads}")
+        raise g.refusal(node, f"the same padding on both sides, not {cut(str(pads))}")
     ones = [1] * axes
     return axes, {
         "stride": tuple(found.get("strides", ones)),

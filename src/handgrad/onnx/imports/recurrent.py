@@ -10,6 +10,7 @@ import onnx
 
 from handgrad import layers
 from handgrad.arrays import Array
+from handgrad.escaping import cut
 from handgrad.layers.recurrent import Recurrent
 from handgrad.onnx.export.recurrent import GATES
 from handgrad.onnx.imports.graph import ReadGraph, attributes
@@ -71,7 +72,7 @@ def plan(g: ReadGraph, node: onnx.NodeProto) -> Plan:
     if kind == "GRU" and found.pop("linear_before_reset", 0) != 1:
         raise g.refusal(node, "linear_before_reset 1, as PyTorch's GRU has it")
     found.pop("hidden_size", None)
-    other = next((f"{name} {value}" for name, value in found.items() if value), None)
+    other = next((f"{cut(name)} {cut(str(value))}" for name, value in found.items() if value), None)
     if other is not None:
         raise g.refusal(node, f"no {other}")
     for name in ("sequence_lens", "P"):

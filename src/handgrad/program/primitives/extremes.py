@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.program.node import Node, as_node, build, world
+from handgrad.program.node import Node, as_node, build, number, world
 from handgrad.program.primitives.axes import Shape, broadcast
 from handgrad.program.primitives.pointwise import (
     Gradients,
@@ -153,12 +153,38 @@ def where_vjp(g: Node, y: Node, c: Node, a: Node, b: Node) -> Gradients:
     return None, first, second
 
 
+def choice(e: Any, n: Node) -> str:
+    """Two numbers would make an array of double precision in NumPy."""
+    condition, one, other = n.args
+    plainly = f"np.where({', '.join(map(e.arg, n.args))})"
+    if n.kind == "f" and number(one) is not None and number(other) is not None and e.like:
+        is_truth = (number(one), number(other)) == (1, 0)
+        return str(e.as_float(condition)) if is_truth else f"{plainly}.astype({e.float})"
+    return plainly
+
+
+def choice_of_tensors(e: Any, n: Node) -> str:
+    """PyTorch takes two numbers for single precision, and no number for the condition."""
+    condition, one, other = n.args
+    if e.is_number(condition):
+        return f"({e.arg(one)} if {e.arg(condition)} else {e.arg(other)})"
+    if n.kind == "f" and (number(one), number(other)) == (1, 0):
+        return str(e.as_float(condition))
+    if n.kind == "f" and e.is_number(one) and e.is_number(other):
+        numbers = f"torch.tensor(({e.arg(one)}, {e.arg(other)}){e.dtype()})"
+        return f"torch.where({e.arg(condition)}, *{numbers})"
+    return f"torch.where({', '.join(map(e.arg, n.args))})"
+
+
 ORDERED = ("greater", "less", "greater_equal", "less_equal")
 elementwise(
     "where",
     np.where,
     where_vjp,
     shape=lambda c, a, b: (broadcast(c, a, b)[0], broadcast(a, b)[1]),
+    text=choice,
+    torch=choice_of_tensors,
+    jax="jnp.where",
     draw=(bits, normal, normal),
 )
 

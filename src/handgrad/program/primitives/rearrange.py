@@ -117,13 +117,22 @@ record(
     rewrite=transpose_rule,
     samples=(Sample(("M N",), {"axes": (1, 0)}), Sample(("M N L",), {"axes": (2, 0, 1)})),
 )
+
+
+def spread_text(e: Any, n: Node) -> str:
+    """A number that is spread is an array made of it."""
+    x, shape = n.args[0], e.sizes(n.attrs["shape"])
+    if e.is_number(x):
+        return f"np.full({shape}, {e.text(x)}{e.dtype() if n.kind == 'f' else ''})"
+    return f"np.broadcast_to({e.arg(x)}, {shape})"
+
+
 record(
     "broadcast_to",
     lambda x, shape: np.broadcast_to(x, shape),
     spread_shape,
     lambda g, y, x, shape: (unbroadcast(g, x),),
-    text=lambda e, n: f"np.broadcast_to({e.arg(n.args[0])}, {e.sizes(n.attrs['shape'])})",
-    torch=lambda e, n: f"torch.broadcast_to({e.arg(n.args[0])}, {e.sizes(n.attrs['shape'])})",
+    text=spread_text,
     rewrite=lambda x, shape: x if tuple(shape) == x.shape else None,
     samples=(
         Sample(("N",), {"shape": (_M, _N)}),

@@ -27,6 +27,7 @@ AXES = (
     {"axis": (0,), "keepdims": True},
     {"axis": (1,), "keepdims": False},
     {"axis": (0, 2), "keepdims": False},
+    {"axis": (0, 1, 2), "keepdims": True},
 )
 
 
@@ -35,19 +36,23 @@ def boxes(rng: np.random.Generator) -> list[Array]:
     return [normal(rng, tuple(map(int, rng.permutation((3, 2, 4)))))]
 
 
-def written(axis: tuple[int, ...], ndim: int) -> str:
-    """Axes in a call: none for all, counted from the end where it is one."""
-    if axis == tuple(range(ndim)):
+def written(axis: tuple[int, ...], ndim: int, *, all_too: bool = False) -> str:
+    """Axes in a call: none for all, unless asked for; counted from the end where it is one."""
+    if axis == tuple(range(ndim)) and not all_too:
         return ""
     return str(axis[0] - ndim if len(axis) == 1 else axis)
 
 
 def method(name: str, keep: str = "keepdims") -> Spelling:
-    """The spelling of a reduction as a method: x.sum(-1, keepdims=True)."""
+    """The spelling of a reduction as a method: x.sum(-1, keepdims=True).
+
+    PyTorch, which says keepdim, keeps no axes where none is named.
+    """
 
     def text(e: Any, n: Node) -> str:
-        x = n.args[0]
-        inside = written(n.attrs["axis"], x.ndim), f"{keep}=True" if n.attrs["keepdims"] else ""
+        x, kept = n.args[0], n.attrs["keepdims"]
+        axis = written(n.attrs["axis"], x.ndim, all_too=kept and keep == "keepdim")
+        inside = axis, f"{keep}=True" if kept else ""
         return f"{e.arg(x, 8)}.{name}({', '.join(filter(None, inside))})"
 
     return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from os import PathLike
@@ -12,7 +13,9 @@ import numpy as np
 from handgrad import data as data_sets
 from handgrad.arrays import Array
 from handgrad.data import Dataset, Pixels, Sequences
-from handgrad.errors import RecipeError
+from handgrad.data.encoding import TableEncoding
+from handgrad.errors import DataError, RecipeError
+from handgrad.escaping import listed, quoted
 from handgrad.inference.pictures import step_for
 from handgrad.inference.preprocessing import Preprocessing, Scale, Standardization
 from handgrad.printing import plain
@@ -42,11 +45,16 @@ def of(recipe: Recipe, data: Dataset) -> Task:
     found: dict[str, Any] = {"shape": list(data.input_shape), "classes": list(data.classes)}
     if isinstance(data.x_train, Pixels) and data.x_train.maximum != 1:
         found["maximum"] = data.x_train.maximum
+    steps: tuple[Any, ...] = step_for(data.x_train)
+    if data.encoding is not None:
+        found["encoding"] = json.dumps(Preprocessing((data.encoding,)).describe())
+        steps = (data.encoding,)
+        about = {"preprocessing": Preprocessing(steps)}
     if recipe.data.get("standardize"):
         step = statistics(recipe, data.x_train)
         found |= {"mean": list(step.mean), "std": list(step.std)}
         scale = (Scale(found["maximum"]),) if "maximum" in found else ()
-        about = {"preprocessing": Preprocessing((*step_for(data.x_train), *scale, step))}
+        about = {"preprocessing": Preprocessing((*steps, *scale, step))}
         data = _every_part(data, lambda x: standardized(x, step))
     if not data.classes:
         targets = _target_statistics(recipe, data.y_train)
@@ -73,6 +81,7 @@ def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Datase
         resize=tuple(values["resize"]) if "resize" in values else None,
         target=values.get("target"),
         drop=tuple(values.get("drop", ())),
+        kinds=_kinds(recipe),
         numbers=numbers if "classes" not in values else not values["classes"],
     )
     if numbers and data.classes:
@@ -97,6 +106,25 @@ def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Datase
     return data
 
 
+def _kinds(recipe: Recipe) -> Any:
+    """The kinds of a table's columns, or the plan by which a run has read its own.
+
+    Raises DataError for a plan that is damaged.
+    """
+    if "encoding" not in recipe.data:
+        return recipe.data.get("kinds", {})
+    try:
+        described = json.loads(recipe.data["encoding"])
+    except (ValueError, RecursionError):
+        raise DataError(
+            f"{recipe.name}: data.encoding is no JSON; expected what a run has written"
+        ) from None
+    steps = Preprocessing.parse(described).steps
+    if len(steps) != 1 or not isinstance(steps[0], TableEncoding):
+        raise DataError(f"{recipe.name}: data.encoding has no table; expected the plan of one")
+    return steps[0]
+
+
 def example(recipe: Recipe, count: int, rng: np.random.Generator) -> tuple[Array, ...]:
     """Normal values in the shape of an example; sequences of different lengths where they fit."""
     x = rng.standard_normal((count, *recipe.data["shape"]), np.float32)
@@ -115,7 +143,7 @@ def _with_classes(recipe: Recipe, data: Dataset, classes: tuple[str, ...]) -> Da
     if known and known != set(data.classes):
         other = next(name for name in data.classes if name not in known)
         raise RecipeError(
-            f"{recipe.name}: {data.name} has the class {other!r}; allowed: {', '.join(classes)}"
+            f"{recipe.name}: {data.name} has the class {quoted(other)}; allowed: {listed(classes)}"
         )
     if not known and len(classes) != len(data.classes):
         raise RecipeError(

@@ -25,6 +25,7 @@ from handgrad.layers import (
     LayerNorm,
     MaxPool1d,
     MaxPool2d,
+    Pad,
     RMSNorm,
     Standardize,
 )
@@ -50,6 +51,14 @@ _AVG_POOL: Final = same("kernel_size", "stride", "padding", "count_include_pad")
 _BATCH_NORM: Final = same("momentum", "eps", num_features="channels")
 #: Of one axis of space, of two, of three.
 _INSTANCE_NORMS: Final = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
+#: The modules of each mode, for one axis, two, three; PyTorch has a name for zeros too.
+_PADS: Final = {
+    "constant": (nn.ConstantPad1d, nn.ConstantPad2d, nn.ConstantPad3d),
+    "reflect": (nn.ReflectionPad1d, nn.ReflectionPad2d, nn.ReflectionPad3d),
+    "replicate": (nn.ReplicationPad1d, nn.ReplicationPad2d, nn.ReplicationPad3d),
+    "circular": (nn.CircularPad1d, nn.CircularPad2d, nn.CircularPad3d),
+}
+_ZERO_PADS: Final = (nn.ZeroPad1d, nn.ZeroPad2d, nn.ZeroPad3d)
 _GAMMA_BETA: Final = {"weight": "gamma", "bias": "beta"}
 
 
@@ -160,6 +169,30 @@ class GlobalPool(Pair):
         return self.layer("global")  # type: ignore[call-arg]
 
 
+class PadPair(Pair):
+    """Values around an image; PyTorch has a module for each mode and number of axes."""
+
+    def __init__(self, module: Any, mode: str) -> None:
+        super().__init__(module, Pad)
+        self.mode = mode
+
+    def own_settings(self, module: Any, path: ModulePath) -> dict[str, Any]:
+        if any(width < 0 for width in module.padding):
+            raise path.refusal(module, f"has padding={module.padding}", "numbers from 0")
+        return {
+            "padding": tuple(module.padding),
+            "mode": self.mode,
+            "value": float(getattr(module, "value", 0.0)),
+        }
+
+    def module_of(self, layer: Any, path: ModulePath) -> Any:
+        modules, axes = _PADS[layer.mode], len(layer.padding) // 2
+        if axes > len(modules):
+            raise path.refusal(layer, f"pads {axes} axes", f"1 to {len(modules)}")
+        value = (layer.value,) if layer.mode == "constant" else ()
+        return modules[axes - 1](layer.padding, *value)
+
+
 class AvgPool(Pair):
     """The mean over windows, or over everything."""
 
@@ -228,4 +261,6 @@ PAIRS: Final = (
     AvgPool(nn.AvgPool2d, AvgPool2d, nn.AdaptiveAvgPool2d, divisor_override=None),
     GlobalPool(nn.AdaptiveAvgPool1d, AvgPool1d),
     GlobalPool(nn.AdaptiveAvgPool2d, AvgPool2d),
+    *(PadPair(module, mode) for mode, modules in _PADS.items() for module in modules),
+    *(PadPair(module, "constant") for module in _ZERO_PADS),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any, Final
 
 from torch import nn
@@ -141,7 +142,16 @@ def _pair_of_module(module: Any, path: ModulePath) -> Pair:
             return _BY_MODULE[base]
     found = {pair.module.__name__ for pair in _PAIRS if hasattr(nn, pair.module.__name__)}
     names = sorted({*found, *losses.NAMES} if not path.path else found)
-    raise path.refusal(module, "has no counterpart", f"torch.nn's {', '.join(names)}")
+    raise path.refusal(module, "has no counterpart", f"torch.nn's {_families(names)}")
+
+
+def _families(names: Iterable[str]) -> str:
+    """The names, with those that differ in their number of axes as one: MaxPool1d/2d."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        family, axes = (name[:-2], name[-2:]) if name.endswith(("1d", "2d", "3d")) else (name, "")
+        found.setdefault(family, []).append(axes)
+    return ", ".join(family + "/".join(axes) for family, axes in found.items())
 
 
 def _convert_child(module: Any, path: ModulePath) -> Layer:

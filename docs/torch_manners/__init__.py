@@ -1,0 +1,1 @@
+"""What people do to modules of PyTorch, done to each of handgrad.torch: docs/torch-manners.md."""
