@@ -146,6 +146,9 @@ class CheckReport:
             sure = f"sure to {fault.confidence:.0%}" if fault.confidence else "no cause found"
             if fault.judged:
                 yield f"[red]✗[/red] {_literal(fault.message)} [dim]({sure})[/dim]"
+                for line in fault.diff.splitlines()[1:]:
+                    colour = "red" if line.startswith("-") else "green"
+                    yield f"    [{colour}]{_literal(line)}[/{colour}]"
             else:
                 yield f"[yellow]?[/yellow] could not be judged: {_literal(fault.message)}"
         for name in self.undecided:

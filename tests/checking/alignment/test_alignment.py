@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from handgrad.checking.alignment.budget import Budget
 from handgrad.checking.alignment.told import faults
 from handgrad.checking.functions import forward_backward
 from handgrad.checking.hypotheses import Draw
@@ -40,7 +41,7 @@ def told(planted: Planted, folder: Path) -> tuple[tuple[str, ...], list[Fault]]:
         for name in functions.gradients
         if not first.agrees(name, first.found[name], with_found=False)
     )
-    return wrong, faults(functions, draws, runs, wrong, rng, "usual")
+    return wrong, faults(functions, draws, runs, wrong, rng, "usual", Budget())
 
 
 def changed(text: str, diff: str) -> str:

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from handgrad.checking.alignment.scope import Scope
-
 
 @dataclass(frozen=True)
 class Place:
@@ -49,8 +47,6 @@ class Change:
     statement: ast.stmt | ast.Lambda
     #: More places that change with it, as where two operands are exchanged.
     others: tuple[tuple[Place, Any], ...] = ()
-    #: Values of the function's expressions.
-    scope: Scope | None = None
 
     @property
     def line(self) -> int:
@@ -101,8 +97,26 @@ class _Holder(ast.AST):
         self.body = body
 
 
+def _asks_for_a_size(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(_, "shape" | "size" | "ndim") | ast.Slice():
+            return True
+        case ast.Call(ast.Name("len" | "range" | "enumerate")):
+            return True
+        case ast.Call(ast.Attribute(_, "size" | "shape" | "ndim" | "numel" | "arange")):
+            return True
+        case ast.Subscript(ast.Attribute(_, "shape")):
+            return True
+    return False
+
+
 def expressions(node: ast.AST) -> Iterator[tuple[Place, ast.expr]]:
-    """Places of expressions below a node, outermost first; those of inner statements are not."""
+    """Places of expressions below a node, outermost first; those of inner statements are not.
+
+    What a size is asked of is left out: another array there may have the same size by chance.
+    """
+    if _asks_for_a_size(node):
+        return
     for name, value in ast.iter_fields(node):
         for index, each in enumerate(value) if isinstance(value, list) else ((None, value),):
             if isinstance(each, ast.stmt | ast.Lambda):

@@ -27,7 +27,7 @@ _CALLS: Final = frozenset(
 )
 
 
-class Scope:
+class CallScope:
     """What expressions of one function give, from the values of its variables at its end."""
 
     def __init__(self, function: Function, call: Call) -> None:

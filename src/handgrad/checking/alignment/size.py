@@ -1,4 +1,4 @@
-"""The size of a change in the source, and the value of its line before and after."""
+"""The size of a change in the source."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import difflib
 import io
 import tokenize
-from typing import Any, Final
+from typing import Final
 
 from handgrad.checking.alignment.changes import Change
 
@@ -45,27 +45,3 @@ def _words(node: ast.AST) -> list[str]:
     except (tokenize.TokenError, IndentationError):
         return text.split()
     return [token.string for token in tokens if token.type in _WORDS]
-
-
-def whole_value(change: Change) -> Any:
-    """What the right side of the change's statement gives, None where it is not to be had."""
-    statement: Any = change.place.get()
-    if not isinstance(statement, ast.stmt):
-        statement = change.statement
-    value = getattr(statement, "value", None)
-    if isinstance(statement, ast.Lambda):
-        value = statement.body
-    if change.scope is None or not isinstance(value, ast.expr):
-        return None
-    if isinstance(value, ast.Tuple):
-        return _of_element(change, value)
-    return change.scope.array(value)
-
-
-def _of_element(change: Change, value: ast.Tuple) -> Any:
-    """The value of the element of a tuple that a change is in."""
-    inside = change.place.get()
-    for each in value.elts:
-        if any(node is inside for node in ast.walk(each)) and change.scope is not None:
-            return change.scope.array(each)
-    return None

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from handgrad.checking.alignment.search import Hit, Search
+from handgrad.checking.alignment.budget import Budget
+from handgrad.checking.alignment.search import Hit, SourceSearch
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.report import Fault
 from handgrad.checking.trial import TrialRun
@@ -20,12 +21,12 @@ def faults(
     wrong: Sequence[str],
     rng: np.random.Generator,
     situation: str,
+    budget: Budget,
 ) -> list[Fault]:
     """One fault for every gradient that a change of the user's source puts right."""
-    found = []
-    for same in Search(functions, draws, runs, wrong, rng, situation).faults():
-        found += [_fault(name, same, situation) for name in same[0].covers]
-    return found
+    with budget.spent() as seconds:
+        told = SourceSearch(functions, draws, runs, wrong, rng, seconds).faults()
+    return [_fault(name, same, situation) for same in told for name in same[0].covers]
 
 
 def _fault(name: str, same: Sequence[Hit], situation: str) -> Fault:
