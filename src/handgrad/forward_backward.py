@@ -30,6 +30,10 @@ class ForwardBackward:
     parameters: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     #: Arrays of the target that y depends on too, and whose gradients it does not give.
     unjudged: tuple[str, ...] = ()
+    #: Sentences about how it is called, for the report.
+    notes: tuple[str, ...] = ()
+    #: True where it is called in a way of its own, so that it is not compared with an op.
+    is_adapted: bool = False
     #: The Python function in which backward's mathematics is written, if its source can be read.
     source: Callable[..., Any] | None = None
     #: The same for forward, and the settings that it is called with.

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import handgrad
@@ -37,6 +37,28 @@ _EXAMPLES: Final[dict[str, tuple[int, ...]]] = {
 _CLASSES: Final = 10
 #: Keys of [data] that leave an example as it is.
 _PLAIN: Final = {"name", "standardize", "validation"}
+
+#: Names under which a forward and its backward stand in an object, a class or a module.
+_PAIRS: Final = (
+    ("forward", "backward"),
+    ("forward_pass", "backward_pass"),
+    ("forward_prop", "backward_prop"),
+    ("forward_propagation", "backward_propagation"),
+    ("forwardpass", "backwardpass"),
+    ("forward", "backprop"),
+    ("feedforward", "backprop"),
+    ("fprop", "bprop"),
+    ("fwd", "bwd"),
+    ("__call__", "backward"),
+    ("__call__", "gradient"),
+    ("__call__", "derivative"),
+    ("__call__", "grad"),
+    ("__call__", "prime"),
+    ("fn", "grad"),
+    ("fn", "derivative"),
+    ("loss", "gradient"),
+    ("loss", "grad"),
+)
 
 #: Folders of code that is not the user's.
 _LIBRARIES: Final = tuple(
@@ -63,13 +85,67 @@ def op_of(target: Any) -> ModuleType | None:
 
 
 def pair_of(target: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
-    """Forward and backward of a pair, or of an object that has both; None for any other."""
+    """Forward and backward, of whatever has both; None for any other target.
+
+    They are a pair; functions or methods of an object, a class or a module under two names that
+    belong together, such as forward_pass and backward_pass; a function whose partner stands in its
+    module, as affine_backward does for affine_forward; a module with one such pair.
+    """
     match target:
         case (forward, backward):
-            pass
-        case _:
-            forward, backward = (getattr(target, name, None) for name in ("forward", "backward"))
-    return (forward, backward) if callable(forward) and callable(backward) else None
+            return (forward, backward) if callable(forward) and callable(backward) else None
+        case ModuleType():
+            pairs = pairs_of(target)
+            return _named(target) or (pairs[0] if len(pairs) == 1 else None)
+        case type():
+            made = _made(target)
+            return _named(target if made is None else made)
+        case FunctionType():
+            found = (target.__globals__.get(each) for each in _partners(target.__name__))
+            partner = next((each for each in found if inspect.isfunction(each)), None)
+            return None if partner is None else (target, partner)
+    return _named(target)
+
+
+def pairs_of(module: ModuleType) -> list[tuple[Callable[..., Any], Callable[..., Any]]]:
+    """The pairs of functions that a module defines under names that belong together."""
+    own = [each for name in _public(module) if inspect.isfunction(each := vars(module)[name])]
+    pairs = ((each, pair_of(each)) for each in own if each.__globals__ is vars(module))
+    return [pair for _, pair in pairs if pair is not None]
+
+
+def _named(target: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
+    """The two that an object or a module has under names that belong together."""
+    for one, other in _PAIRS:
+        forward, backward = (getattr(target, name, None) for name in (one, other))
+        if one == "__call__" and not isinstance(forward, MethodType):
+            continue
+        if callable(forward) and callable(backward):
+            return forward, backward
+    return None
+
+
+def _partners(name: str) -> Iterator[str]:
+    """The names that the backward of a function of this name may have."""
+    for one, other in (("forward", "backward"), ("fwd", "bwd"), ("fprop", "bprop")):
+        for change in (str, str.capitalize):
+            if change(one) in name:
+                yield name.replace(change(one), change(other))
+    for affix in ("backward", "bwd", "grad", "gradient", "prime", "derivative", "vjp"):
+        yield f"{name}_{affix}"
+        yield f"{affix}_{name}"
+    yield from (f"d_{name}", f"d{name}")
+
+
+def _made(kind: type) -> Any:
+    """An object of a class whose forward takes self, if it takes no other arguments to make one."""
+    if not _needs_object(kind):
+        return None
+    try:
+        inspect.signature(kind).bind()
+        return kind()
+    except Exception:  # a constructor with arguments, or one that cannot do without its caller
+        return None
 
 
 def resolve(text: str) -> Target:
@@ -247,7 +323,9 @@ def _object(module: ModuleType, home: str, path: str) -> Any:
 
 def _needs_object(kind: type) -> bool:
     """Return whether forward takes self, unlike the static method of torch.autograd.Function."""
-    forward = inspect.getattr_static(kind, "forward", None)
+    names = dict.fromkeys(name for name, _ in _PAIRS if name != "__call__")
+    found = (inspect.getattr_static(kind, name, None) for name in (*names, "__call__"))
+    forward = next((each for each in found if each is not None), None)
     return (
         inspect.isfunction(forward)
         and next(iter(inspect.signature(forward).parameters), "") == "self"

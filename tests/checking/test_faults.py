@@ -39,10 +39,10 @@ def raises(dy, x):
 
 FAULTS = {
     "raises": ((square, raises), "raises", ("backward raises KeyError", "no such gradient")),
-    "no pair": (
-        (lambda x: x * x, square_backward),
-        "wrong count",
-        ("forward returns", "(y, cache)"),
+    "no array": (
+        (lambda x: str(x), square_backward),
+        "wrong type",
+        ("forward returns y as a str", "arrays of numbers"),
     ),
     "too many": (returning(lambda dx: (dx, dx)), "wrong count", ("returns 2", "allowed: 1")),
     "none": (returning(lambda dx: None), "wrong type", ("dx is None",)),

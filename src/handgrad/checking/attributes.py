@@ -3,12 +3,14 @@
 A layer of the user's own keeps its weights as `self.w` or `self.params["w"]`, and its backward
 leaves their gradients as `self.dw` or `self.grads["w"]` while it returns dx alone. A parameter is
 an array that forward reads and leaves alone; its gradient is what backward writes under a name of
-it. Both are looked for, and judged, on copies of the object.
+it, returns behind that of x, or, where backward descends itself, its step divided by the learning
+rate. All are looked for, and judged, on copies of the object.
 """
 
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple
@@ -16,6 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.checking.naming_heuristics import plain, without_affix
+from handgrad.checking.tensors import as_arrays, as_tensors, is_tensor
 from handgrad.checking.trial import leaves, like_nested, random_like, same_outputs
 from handgrad.program.functions import comes_from_library
 
@@ -23,8 +26,16 @@ from handgrad.program.functions import comes_from_library
 Path = tuple[Any, ...]
 #: Objects within objects that are looked through.
 _DEPTH: Final = 4
+#: The attribute of a copy in which the gradients are that backward returned behind those of inputs.
+RETURNED: Final = "gradients returned"
 #: Names of what holds gradients alone.
-_CONTAINERS: Final = frozenset({"d", "g", "grad", "grads", "gradient", "gradients", "dparams"})
+_CONTAINERS: Final = frozenset(
+    {"d", "g", "grad", "grads", "gradient", "gradients", "dparams", RETURNED}
+)
+_RATE: Final = re.compile(r"_?(lr|eta|alpha|rate|learning_?rate|step_?size|learn_rate)", re.I)
+#: The learning rate at which a layer that descends within backward is run: large, so that little of
+#: the gradient is lost to the rounding of the weights, and a power of two.
+RATE: Final = 2.0**20
 #: The part of its size by which an array is moved to see that y depends on it.
 _MOVED: Final = 0.1
 
@@ -32,13 +43,22 @@ _MOVED: Final = 0.1
 class Attributes(NamedTuple):
     """The parameters of an object by name, with the paths to them and to their gradients.
 
-    `unjudged` are arrays that y depends on too, without a gradient beside them.
+    `steps` are those that backward itself moves against their gradient, at the learning rates to
+    which `rates` lead. `unjudged` are arrays that y depends on too, without a gradient beside them.
+    `is_stateful` says that a second call on the same object gives something else than the first.
     """
 
     parameters: Mapping[str, np.ndarray]
     paths: Mapping[str, Path]
     gradients: Mapping[str, Path]
     unjudged: tuple[str, ...]
+    steps: frozenset[str] = frozenset()
+    rates: tuple[Path, ...] = ()
+    is_stateful: bool = False
+
+
+class Returned(dict[Any, Any]):
+    """Gradients by the name of their entry, or by their number where they came in a tuple."""
 
 
 class Held:
@@ -64,77 +84,160 @@ def owner_of(forward: Any, backward: Any) -> Any:
     return owner if plain_methods and is_object else None
 
 
-def attributes(
-    owner: Any,
-    forward: Callable[[Any], tuple[Any, Any]],
-    backward: Callable[[Any, Any, Any], Any],
-    arrays: Sequence[Any],
-) -> Attributes:
-    """The parameters of an object, found by running copies of it on these inputs.
+class Methods(NamedTuple):
+    """The two methods of an object, called on a copy: forward gives y and a cache."""
 
-    `forward(owner, *arrays)` returns y and a cache, `backward(owner, dy, cache)` is as such.
-    """
+    forward: Callable[..., tuple[Any, Any]]
+    #: With the copy, dy, the cache and the learning rate.
+    backward: Callable[[Any, Any, Any, float], Any]
+    #: Backward is given the learning rate.
+    takes_rate: bool
+
+
+def attributes(owner: Any, methods: Methods, arrays: Sequence[Any]) -> Attributes:
+    """The parameters of an object, found by running copies of it on these inputs."""
     try:
-        return _found(owner, forward, backward, arrays)
+        return _Search(owner, methods, arrays).found()
     except Exception:  # what the object raises is reported where it is checked
         return Attributes({}, {}, {}, ())
 
 
-def _found(owner: Any, forward: Any, backward: Any, arrays: Sequence[Any]) -> Attributes:
-    def ran(twin: Any) -> tuple[Any, Any]:
-        inputs = [np.array(array) for array in arrays]
-        result: tuple[Any, Any] = forward(twin, *inputs)
-        return result
+class _Search:
+    """One run of a copy, and what its attributes were before and after."""
 
-    twin = twin_of(owner)
-    before = {path: (array, array.copy()) for path, array in _arrays(twin)}
-    y, cache = ran(twin)
-    y = like_nested(y, np.array)
-    after = {path: (array, array.copy()) for path, array in _arrays(twin)}
-    dy = random_like(y, np.random.default_rng(0))
-    kept = like_nested(dy, np.array)
-    returned = backward(twin, dy, cache)
-    ended = dict(_arrays(twin))
-    # The cotangent and dx may have any names: `self.dy` beside labels `self.y`.
-    passed = [*leaves(kept), *list(leaves(returned))[: len(arrays)]]
-    steady = {
-        path: array
-        for path, (array, _) in after.items()
-        if path in before and _same(before, path, array)
-    }
-    written = {path for path, array in ended.items() if not _same(after, path, array)}
-    own = [each for each in ended if each in written and not _is_one_of(ended[each], passed)]
-    names: dict[int, list[Path]] = {}
-    for path, array in steady.items():
-        names.setdefault(id(array), []).append(path)
-    weights = [min(paths, key=len) for paths in names.values()]
+    def __init__(self, owner: Any, methods: Methods, arrays: Sequence[Any]) -> None:
+        self.owner, self.methods, self.arrays = owner, methods, arrays
+        self.twin = twin = twin_of(owner)
+        self.before = {path: (array, array.copy()) for path, array in _arrays(twin)}
+        y, cache = self.ran(twin)
+        self.y = like_nested(y, np.array)
+        self.after = {path: (array, array.copy()) for path, array in _arrays(twin)}
+        self.dy = random_like(self.y, np.random.default_rng(0))
+        kept = like_nested(self.dy, np.array)
+        self.returned = methods.backward(twin, self.dy, cache, RATE)
+        self.ended = dict(_arrays(twin))
+        # The cotangent and dx may have any names: `self.dy` beside labels `self.y`.
+        passed = [*leaves(kept), *list(leaves(self.returned))[: len(arrays)]]
+        steady = {
+            path: array
+            for path, (array, values) in self.after.items()
+            if path in self.before
+            and _place(self.before[path][0]) == _place(array)
+            and np.array_equal(self.before[path][1], values, equal_nan=True)
+        }
+        self.written = {
+            path for path, array in self.ended.items() if not _same(self.after, path, array)
+        }
+        self.own = [
+            each
+            for each in self.ended
+            if each in self.written
+            and (each[0] == RETURNED or not _is_one_of(self.ended[each], passed))
+        ]
+        self.names: dict[Any, list[Path]] = {}
+        for path, array in steady.items():
+            self.names.setdefault(_place(array), []).append(path)
+        self.steady = steady
+        self.weights = [min(paths, key=len) for paths in self.names.values()]
 
-    def moves(path: Path) -> bool:
-        rng, other = np.random.default_rng(0), twin_of(owner)
+    def ran(self, twin: Any) -> tuple[Any, Any]:
+        return self.methods.forward(twin, *(np.array(array) for array in self.arrays))
+
+    def found(self) -> Attributes:
+        parameters: dict[str, np.ndarray] = {}
+        paths: dict[str, Path] = {}
+        gradients: dict[str, Path] = {}
+        unjudged = []
+        by_number = self._by_number()
+        stepped, rates = self._stepped()
+        for path in self.weights:
+            name = ".".join(map(str, path))
+            aliases = self.names[_place(self.steady[path])]
+            beside = [each for each in self.own if _is_beside(each, aliases)]
+            beside += [by_number[path]] if path in by_number else []
+            same = all(np.array_equal(self.ended[e], self.ended[beside[0]]) for e in beside)
+            moved = path in self.written
+            if not self._is_viewed(path) and (path in stepped or (beside and same and not moved)):
+                parameters[name] = np.array(self.after[path][1])
+                paths[name] = path
+                gradients[name] = path if path in stepped else beside[0]
+            elif self._moves(path):
+                unjudged.append(name)
+        steps = frozenset(name for name, path in paths.items() if path in stepped)
+        stateful = self._is_stateful()
+        return Attributes(parameters, paths, gradients, tuple(unjudged), steps, rates, stateful)
+
+    def _is_viewed(self, path: Path) -> bool:
+        """Return whether an attribute is a part of this array, or the other way round."""
+        array = self.steady[path]
+        return any(
+            _place(each) != _place(array) and np.may_share_memory(each, array)
+            for each, _ in self.before.values()
+        )
+
+    def _moves(self, path: Path) -> bool:
+        """Return whether y depends on an array."""
+        rng, other = np.random.default_rng(0), twin_of(self.owner)
         array = dict(_arrays(other))[path]
         size = float(np.sqrt(np.mean(array * array))) or 1.0
         put(other, path, array + _MOVED * size * rng.standard_normal(array.shape))
-        return not same_outputs(ran(other)[0], y, rtol=1e-12, atol=0.0)
+        return not same_outputs(self.ran(other)[0], self.y, rtol=1e-12, atol=0.0)
 
-    parameters: dict[str, np.ndarray] = {}
-    paths: dict[str, Path] = {}
-    gradients: dict[str, Path] = {}
-    unjudged = []
-    for path in weights:
-        name = ".".join(map(str, path))
-        aliases = names[id(steady[path])]
-        beside = [each for each in own if _is_beside(each, aliases)]
-        same = all(np.array_equal(ended[each], ended[beside[0]]) for each in beside)
-        viewed = any(
-            array is not steady[path] and np.may_share_memory(array, steady[path])
-            for array, _ in before.values()
-        )
-        if beside and same and not viewed and path not in written:
-            parameters[name] = np.array(steady[path])
-            paths[name], gradients[name] = path, beside[0]
-        elif moves(path):
-            unjudged.append(name)
-    return Attributes(parameters, paths, gradients, tuple(unjudged))
+    def _by_number(self) -> dict[Path, Path]:
+        """Gradients returned in a tuple behind those of the inputs: of the weights in order."""
+        numbered = [
+            each for each in self.ended if each[0] == RETURNED and isinstance(each[-1], int)
+        ]
+        found: dict[Path, Path] = {}
+        for each in numbered:
+            shape = self.ended[each].shape
+            fitting = (p for p in self.weights if p not in found and self.steady[p].shape == shape)
+            if (path := next(fitting, None)) is not None:
+                found[path] = each
+        return found
+
+    def _stepped(self) -> tuple[set[Path], tuple[Path, ...]]:
+        """The weights that backward moves by the learning rate times what is linear in dy."""
+        moved = [path for path in self.weights if path in self.ended and self._has_moved(path)]
+        rates = rate_paths(self.owner)
+        if not moved or not (rates or self.methods.takes_rate):
+            return set(), ()
+
+        def steps(rate: float, factor: float) -> dict[Path, np.ndarray]:
+            twin = twin_of(self.owner)
+            set_rates(twin, rates, rate)
+            cache = self.ran(twin)[1]
+            start = {path: np.array(get(twin, path)) for path in moved}
+            dy = like_nested(self.dy, lambda array: factor * array)
+            self.methods.backward(twin, dy, cache, rate)
+            return {path: get(twin, path) - start[path] for path in moved}
+
+        once, faster, larger = steps(RATE, 1.0), steps(2.0 * RATE, 1.0), steps(RATE, 2.0)
+        plainly = {
+            path
+            for path, step in once.items()
+            if np.any(step)
+            and np.allclose(faster[path], 2.0 * step, rtol=1e-6)
+            and np.allclose(larger[path], 2.0 * step, rtol=1e-6)
+        }
+        return plainly, rates
+
+    def _has_moved(self, path: Path) -> bool:
+        kept, now = self.after[path][1], self.ended[path]
+        return kept.shape == now.shape and not np.array_equal(kept, now)
+
+    def _is_stateful(self) -> bool:
+        """Return whether a second call on one object differs, and a first on another does not."""
+        dy = like_nested(self.dy, np.array)
+
+        def differs(twin: Any) -> bool:
+            y, cache = self.ran(twin)
+            if not same_outputs(y, self.y, rtol=1e-9, atol=1e-12):
+                return True
+            returned = self.methods.backward(twin, dy, cache, RATE)
+            return not same_outputs(returned, self.returned, rtol=1e-9, atol=1e-12)
+
+        return not differs(twin_of(self.owner)) and differs(self.twin)
 
 
 def _same(kept: Mapping[Path, tuple[Any, Any]], path: Path, array: np.ndarray) -> bool:
@@ -142,7 +245,12 @@ def _same(kept: Mapping[Path, tuple[Any, Any]], path: Path, array: np.ndarray) -
     if path not in kept:
         return False
     one, values = kept[path]
-    return one is array and np.array_equal(values, array, equal_nan=True)
+    return _place(one) == _place(array) and np.array_equal(values, array, equal_nan=True)
+
+
+def _place(array: np.ndarray) -> Any:
+    """The memory of an array, by which a tensor is known again as well."""
+    return array.__array_interface__["data"][0], array.shape, array.strides
 
 
 def _is_one_of(array: np.ndarray, others: list[np.ndarray]) -> bool:
@@ -186,8 +294,23 @@ def twin_of(owner: Any) -> Any:
 def _arrays(owner: Any) -> Iterator[tuple[Path, Any]]:
     """The arrays of floats that an object holds, also within dicts, lists and objects in it."""
     for path, value in _values(owner):
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size:
-            yield path, value
+        array = as_arrays(value) if is_tensor(value) else value
+        if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.size:
+            yield path, array
+
+
+def rate_paths(owner: Any) -> tuple[Path, ...]:
+    """The learning rates that an object holds, also within objects in it."""
+    return tuple(
+        path
+        for path, value in _values(owner)
+        if isinstance(value, float) and _RATE.fullmatch(str(path[-1]))
+    )
+
+
+def set_rates(owner: Any, paths: Sequence[Path], rate: float) -> None:
+    for path in paths:
+        _container(owner, path)[path[-1]] = rate
 
 
 def _values(
@@ -219,18 +342,25 @@ def _container(owner: Any, path: Path) -> Any:
 
 
 def get(owner: Any, path: Path) -> Any:
-    return _container(owner, path)[path[-1]]
+    value = _container(owner, path)[path[-1]]
+    return as_arrays(value) if is_tensor(value) else value
 
 
 def put(owner: Any, path: Path, value: Any) -> None:
     """Put an array where another one is, by all the names that this has in the object."""
     old = get(owner, path)
-    for each in [at for at, array in _arrays(owner) if array is old] or [path]:
-        _container(owner, each)[each[-1]] = value
+    is_known = isinstance(old, np.ndarray)
+    same = [at for at, array in _arrays(owner) if is_known and _place(array) == _place(old)]
+    for each in same or [path]:
+        container = _container(owner, each)
+        wants_tensor = is_tensor(container.get(each[-1])) if isinstance(container, dict) else False
+        container[each[-1]] = as_tensors(value) if wants_tensor else value
 
 
 def clear(owner: Any, path: Path, start: Any, like: Any) -> None:
     """Put a gradient back to what it was before any backward, and to 0 where that was an array."""
+    if path[0] == RETURNED:
+        return
     container = _container(owner, path)
     try:
         old = get(start, path)

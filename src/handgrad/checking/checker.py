@@ -84,6 +84,7 @@ class Checker:
             )
         self.usual_arrays = arrays
         self.unjudged = functions.unjudged
+        self.remarks += [Fault("", "not repeatable", "", note, 1.0) for note in functions.notes]
         try:
             self.usual(functions, arrays, usual)
         except TrialFault as found:

@@ -15,10 +15,12 @@ from handgrad import interop
 from handgrad.checking import sample_inputs
 from handgrad.checking.attempts import noted
 from handgrad.checking.checker import Checker
-from handgrad.checking.functions import check_options, op_module
+from handgrad.checking.functions import Structured, check_options, op_module
+from handgrad.checking.given import Given, tape_data
 from handgrad.checking.report import CheckReport
 from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.subject import CheckedTarget
+from handgrad.checking.tensors import as_arrays
 from handgrad.checking.trial import raised
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, HandgradError
@@ -67,7 +69,8 @@ def check(
     # equals an input hides bugs.
     rng = np.random.default_rng((int(seed), crc32(b"handgrad.check")))
     check_options(target, op, options)
-    setups = _setups(target, inputs, op, options, rng)
+    target, arrays = _structured(target, inputs, op)
+    setups = _setups(target, arrays, op, options, rng)
     subject = CheckedTarget(target, op, wrt, own_inputs=bool(inputs))
     checker = Checker(subject, seed, rng)
     with noted() as dropped, warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -87,6 +90,39 @@ def check(
                 dropped=tuple(dropped),
                 unjudged=checker.unjudged,
             )
+
+
+def _structured(
+    target: Any, inputs: Sequence[Any], op: ModuleType | None
+) -> tuple[Any, Sequence[Any]]:
+    """The target and its arrays, where these stand in dictionaries, lists or tapes."""
+    if op is not None or not any(_holds_arrays(value) for value in inputs):
+        return target, inputs
+    plainly = [
+        value if _holds_arrays(value) or isinstance(value, str | bool | None) else np.asarray(value)
+        for value in map(as_arrays, inputs)
+    ]
+    given = Given.of([_in_float64(value) for value in plainly])
+    return Structured(target, given), given.arrays
+
+
+def _holds_arrays(value: Any) -> bool:
+    """Return whether an argument is a structure of arrays, or of settings beside them."""
+    if isinstance(value, Mapping) or tape_data(value) is not None:
+        return True
+    is_nested = isinstance(value, list | tuple)
+    return is_nested and any(_holds_arrays(e) or hasattr(e, "dtype") for e in value)
+
+
+def _in_float64(value: Any) -> Any:
+    """The same with every array of floats as float64."""
+    if isinstance(value, np.ndarray):
+        return value.astype(np.float64) if value.dtype.kind == "f" else value
+    if isinstance(value, Mapping):
+        return {key: _in_float64(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)([_in_float64(each) for each in value])
+    return value
 
 
 def _setups(

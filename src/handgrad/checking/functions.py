@@ -7,16 +7,37 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MethodType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from handgrad import interop
-from handgrad.checking.attributes import Held, attributes, clear, get, owner_of, put, twin_of
+from handgrad.checking import tapes
+from handgrad.checking.attributes import (
+    RATE,
+    Held,
+    Methods,
+    attributes,
+    clear,
+    get,
+    owner_of,
+    put,
+    set_rates,
+    twin_of,
+)
+from handgrad.checking.conventions import (
+    Convention,
+    convention_of,
+    is_derivative,
+    on_a_copy,
+    takes_context,
+    value_and_gradients,
+)
+from handgrad.checking.given import Given
 from handgrad.checking.rounding.bounded import Bounded
-from handgrad.checking.trial import in_order, leaves
+from handgrad.checking.trial import in_order, leaves, random_like
 from handgrad.dispatch import engine
 from handgrad.errors import ArgumentError
 from handgrad.forward_backward import ForwardBackward
@@ -28,6 +49,12 @@ from handgrad.ops.samples import Seed, gradient_names
 from handgrad.targets import op_of, pair_of
 
 Arrays = Mapping[str, np.ndarray]
+
+#: Said of an object that is no function of its inputs.
+_STATEFUL: Final = (
+    "forward and backward give something else on a second call of the same object: something is "
+    "left over from the last call; every call here is on a fresh copy"
+)
 
 
 def op_module(like: Any) -> ModuleType | None:
@@ -68,55 +95,179 @@ def forward_backward(
     foreign = interop.forward_backward(target, arrays, options)
     if foreign is not None:
         return foreign if like is None else _meant_as(foreign, like)
-    methods = _functions(target, like)
-    forward, backward = _stateless(*methods)
+    if isinstance(target, Structured):
+        given = replace(target.given, arrays=tuple(arrays))
+        return _of_structured(target.function, given, wrt, options)
     if like is not None:
+        methods = _functions(target, like)
+        forward, backward = _stateless(*methods)
         return _of_op(like, forward, backward, arrays, options, source=backward)
-    names = _input_names(forward, len(arrays))
+    return _of_pair(target, Given.of(arrays), wrt, options)
+
+
+@dataclass(frozen=True)
+class Structured:
+    """A target, and its arguments where some of them are no arrays."""
+
+    function: Any
+    given: Given
+
+
+def _of_structured(
+    target: Any, given: Given, wrt: Sequence[str] | None, options: Mapping[str, Any]
+) -> ForwardBackward:
+    """A target whose arguments are dictionaries, lists or tapes of arrays."""
+    if given.tapes:
+        return tapes.forward_backward(target, given, _input_names(target, len(given.template)))
+    if interop.function_of(target) is None:
+        return _of_pair(target, given, wrt, options)
+
+    def flat(*arrays: Any) -> Any:
+        return target(*given.filled(arrays), **options)
+
+    foreign = interop.of_callable(target, flat, given.arrays)
+    return _renamed(foreign, given.names(_input_names(target, len(given.template))))
+
+
+def _renamed(functions: ForwardBackward, names: Sequence[str]) -> ForwardBackward:
+    """The same with other names of its inputs."""
+    named = dict(zip(functions.inputs, names, strict=True))
+    return replace(
+        functions,
+        inputs=tuple(names),
+        gradients=tuple(named[key] for key in functions.gradients),
+        is_adapted=True,
+    )
+
+
+def _of_pair(
+    target: Any, given: Given, wrt: Sequence[str] | None, options: Mapping[str, Any]
+) -> ForwardBackward:
+    """Two functions, or a function that returns a number and its gradients."""
+    count, arrays = len(given.template), given.arrays
+    methods = pair_of(target)
+    convention: Convention | None = None
+    if methods is None and callable(target):
+        names = _input_names(target, count)
+        found = value_and_gradients(target, names, given, accepted(target, options))
+        if found is not None:
+            methods, convention = found
+        elif (foreign := interop.of_tensors(target, given.filled, arrays)) is not None:
+            return _renamed(foreign, given.names(names))
+    if methods is None:
+        methods = _functions(target, None)
+    forward, backward = methods
+    taken = accepted(forward, options)
+    wanted(wrt or (), tuple(given.names(_input_names(forward, count, context=True))))
+    if convention is None and not _keeps_its_cache(*methods, given, taken):
+        names = _input_names(forward, count, context=True)
+        convention = convention_of(forward, backward, names, given, taken)
+    inputs = given.names(_input_names(forward, count, context=True))
     floats = [
         name
-        for name, array in zip(names, arrays, strict=True)
+        for name, array in zip(inputs, arrays, strict=True)
         if np.asarray(array).dtype.kind == "f"
     ]
+    left_out: list[str] = []
+    if convention is not None and wrt is None:
+        gradients = [inputs[i] for i in convention.wanted]
+        left_out = [
+            name for name in floats if name not in gradients and np.ndim(arrays[inputs.index(name)])
+        ]
+        floats = gradients
+    pair = Called(methods, convention, options)
+    run, back = pair.on(None)
     functions = ForwardBackward(
         name=_name(target, backward),
-        inputs=names,
-        gradients=tuple(wanted(wrt, names) if wrt is not None else floats),
-        forward=_with_options(forward, accepted(forward, options)),
-        backward=backward,
-        source=inspect.unwrap(backward),
-        forward_source=inspect.unwrap(forward),
-        forward_options=accepted(forward, options),
+        inputs=tuple(inputs),
+        gradients=tuple(wanted(wrt, tuple(inputs)) if wrt is not None else floats),
+        forward=run,
+        backward=back,
+        unjudged=tuple(left_out),
+        is_adapted=convention is not None,
+        source=inspect.unwrap(back),
+        forward_source=None if convention is not None else inspect.unwrap(pair.stateless(None)[0]),
+        forward_options=taken,
     )
     owner = owner_of(*methods) if wrt is None else None
-    return functions if owner is None else _with_attributes(functions, owner, methods, arrays)
+    return functions if owner is None else _with_attributes(functions, owner, pair, arrays)
+
+
+def _keeps_its_cache(
+    forward: Callable[..., Any], backward: Callable[..., Any], given: Given, options: Any
+) -> bool:
+    """Return whether these are methods that keep the cache in their object, and nothing else."""
+    required = _positional(backward)
+    if not hasattr(backward, "__self__") or len(required) != 1 or not given.is_plain:
+        return False
+    if is_derivative(backward, required, _input_names(forward, len(given.arrays), context=True)):
+        return False
+    floats = [np.shape(each) for each in given.arrays if np.asarray(each).dtype.kind == "f"]
+    try:
+        ahead, back = on_a_copy(forward, backward)
+        y = ahead(*copy.deepcopy(given.arrays), **options)
+        found = back(random_like(y, np.random.default_rng(0)))
+        kinds = {each.dtype.kind for each in leaves(y)}
+        return kinds == {"f"} and [np.shape(each) for each in leaves(found)] == floats
+    except (Exception, SystemExit, GeneratorExit):  # not so, or it raises however it is called
+        return False
+
+
+class Called:
+    """The two functions that a target has, in the op contract, on any copy of their object."""
+
+    def __init__(
+        self,
+        methods: tuple[Callable[..., Any], Callable[..., Any]],
+        convention: Convention | None,
+        options: Mapping[str, Any],
+    ) -> None:
+        self.methods = methods
+        self.convention = convention
+        self.options = accepted(methods[0], options)
+
+    def stateless(
+        self, twin: Any, rate: float = RATE
+    ) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """Forward with all its arguments, and backward; methods are those of the copy."""
+        methods = self.methods
+        if twin is not None:
+            forward, backward = (MethodType(each.__func__, twin) for each in methods)  # type: ignore[attr-defined]
+            methods = forward, backward
+        if self.convention is not None:
+            return replace(self.convention, rate=rate).bound(*methods)
+        return _stateless(*methods)
+
+    def on(self, twin: Any, rate: float = RATE) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """The same, with forward's settings bound."""
+        forward, backward = self.stateless(twin, rate)
+        return _with_options(forward, self.options), backward
+
+    @property
+    def takes_rate(self) -> bool:
+        return self.convention is not None and "rate" in self.convention.roles
 
 
 def _with_attributes(
-    functions: ForwardBackward,
-    owner: Any,
-    methods: Sequence[Any],
-    arrays: Sequence[Any],
+    functions: ForwardBackward, owner: Any, pair: Called, arrays: Sequence[Any]
 ) -> ForwardBackward:
     """The same with the parameters that the object keeps, where it keeps their gradients too.
 
     Every forward is that of a new copy of the object, so that what backward adds to, and what
     forward leaves behind, is of this run alone.
     """
-
-    def of(twin: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        forward, backward = _stateless(*(MethodType(each.__func__, twin) for each in methods))
-        return _with_options(forward, functions.forward_options), backward
-
-    found = attributes(
-        owner,
-        lambda twin, *inputs: of(twin)[0](*inputs),
-        lambda twin, dy, cache: of(twin)[1](dy, cache),
-        arrays,
+    methods = Methods(
+        lambda twin, *inputs: pair.on(twin)[0](*inputs),
+        lambda twin, dy, cache, rate: pair.on(twin, rate)[1](dy, cache),
+        pair.takes_rate,
     )
-    if not found.parameters:
-        return replace(functions, unjudged=found.unjudged)
+    found = attributes(owner, methods, arrays)
+    unjudged = (*functions.unjudged, *found.unjudged)
+    notes = (_STATEFUL,) if found.is_stateful and not found.steps else ()
+    if not found.parameters and not found.is_stateful and not pair.takes_rate:
+        return replace(functions, unjudged=unjudged)
     start = twin_of(owner)
+    set_rates(start, found.rates, RATE)
     named = {
         f"self.{name}" if name in functions.inputs else name: name for name in found.parameters
     }
@@ -127,19 +278,28 @@ def _with_attributes(
         twin = twin_of(start)
         for name, array in zip(named.values(), given[count:], strict=True):
             put(twin, found.paths[name], array)
-        result = of(twin)[0](*given[:count])
+        result = pair.on(twin)[0](*given[:count])
         is_pair = isinstance(result, tuple) and len(result) == 2
         return (result[0], Held(twin, result[1])) if is_pair else result
 
     def backward(dy: Any, held: Any) -> Any:
-        twin = held.twin
+        # A copy again: a second backward starts from what forward left, not from what backward did.
+        changes = found.steps or found.is_stateful or pair.takes_rate
+        twin, cache = copy.deepcopy((held.twin, held.cache)) if changes else (held.twin, held.cache)
         for name, path in found.gradients.items():
-            clear(twin, path, start, get(twin, found.paths[name]))
-        returned = of(twin)[1](dy, held.cache)
-        of_inputs = in_order(functions, shapes, returned)
+            if name not in found.steps:
+                clear(twin, path, start, get(twin, found.paths[name]))
+        begun = {name: np.array(get(twin, found.paths[name])) for name in found.steps}
+        returned = pair.on(twin)[1](dy, cache)
+        of_inputs = in_order(functions, shapes, returned) if functions.gradients else ()
         if len(of_inputs) != len(functions.gradients):
             return returned
-        return (*of_inputs, *(get(twin, path) for path in found.gradients.values()))
+
+        def gradient(name: str) -> Any:
+            now = get(twin, found.gradients[name])
+            return (begun[name] - now) / RATE if name in found.steps else now
+
+        return (*of_inputs, *(gradient(name) for name in found.gradients))
 
     return replace(
         functions,
@@ -148,7 +308,8 @@ def _with_attributes(
         forward=forward,
         backward=backward,
         parameters={new: found.parameters[name] for new, name in named.items()},
-        unjudged=found.unjudged,
+        unjudged=unjudged,
+        notes=notes,
         source=backward,
         forward_source=None,
     )
@@ -373,14 +534,17 @@ def _given(
     return given
 
 
-def _input_names(forward: Callable[..., Any], count: int) -> tuple[str, ...]:
-    """The names of the first `count` arguments."""
+def _input_names(
+    forward: Callable[..., Any], count: int, *, context: bool = False
+) -> tuple[str, ...]:
+    """The names of the first `count` arguments; a `ctx` before them is none where there may be."""
     try:
         parameters = list(inspect.signature(forward).parameters.values())
     except (TypeError, ValueError):
         return tuple(f"input{i}" for i in range(count))
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     names = [each.name for each in parameters if each.kind in kinds]
+    names = names[1:] if context and takes_context(forward) else names
     if any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters):
         names += [f"input{i}" for i in range(len(names), count)]
     if len(names) < count:

@@ -59,7 +59,9 @@ class CheckedTarget:
         """
         module = None
         if self.op is None:
-            module = op_module(recognised(*self.functions(usual)))
+            functions, arrays = self.functions(usual)
+            if not functions.is_adapted:
+                module = op_module(recognised(functions, arrays))
             self.op = None if module is None else KnownOp(module)
         self.form = self._form(usual)
         return module

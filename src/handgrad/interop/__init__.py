@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -51,6 +51,39 @@ def forward_backward(
     from handgrad.interop import jax
 
     return jax.from_function(function, arrays, options=options)
+
+
+def of_callable(
+    target: Any, function: Callable[..., Any], arrays: Sequence[Any]
+) -> ForwardBackward:
+    """A function that calls a framework's object with these arrays among other arguments."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and (isinstance(target, torch.nn.Module) or _is_function(target)):
+        from handgrad.interop import pytorch
+
+        return pytorch.from_callable(function, arrays, type(target).__name__)
+    from handgrad.interop import jax
+
+    return jax.from_function(function, arrays, getattr(target, "__name__", None))
+
+
+def of_tensors(
+    function: Callable[..., Any], filled: Callable[[Sequence[Any]], Any], arrays: Sequence[Any]
+) -> ForwardBackward | None:
+    """A function on PyTorch's tensors that gives one with a gradient; None for any other."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        return None
+    from handgrad.interop import pytorch
+
+    name = getattr(function, "__name__", type(function).__name__)
+    try:
+        found = pytorch.from_callable(lambda *given: function(*filled(given)), arrays, name)
+        y, (_, outputs) = found.forward(*(array.copy() for array in arrays))
+    except Exception:  # it is no such function
+        return None
+    del y
+    return found if any(output.requires_grad for output in outputs) else None
 
 
 def _is_function(value: Any) -> bool:

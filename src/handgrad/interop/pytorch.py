@@ -89,14 +89,14 @@ def _source_arguments(
     """ctx as forward leaves it, and dy: what the function's own backward is called with."""
     torch: Any = import_module("torch")
     context = _Context()
-    values = arguments.filled([_to_tensor(array) for array in arrays])
+    values = arguments.filled([to_tensor(array) for array in arrays])
     context.needs_input_grad = (True,) * len(values)
     with torch.no_grad():
         if function.setup_context is torch.autograd.Function.setup_context:
             function.forward(context, *values)
         else:
             function.setup_context(context, tuple(values), function.forward(*values))
-    return (context, *(_to_tensor(part) for part in leaves(dy)))
+    return (context, *(to_tensor(part) for part in leaves(dy)))
 
 
 def from_module(
@@ -121,7 +121,7 @@ def from_module(
     arguments = Arguments.of(name, module.forward, [_plain(value) for value in arrays], options)
     count = len(arguments.names)
     own = dict(module.named_parameters())
-    parameters = {key: _to_array(parameter).copy() for key, parameter in own.items()}
+    parameters = {key: to_array(parameter).copy() for key, parameter in own.items()}
     names = [f"input.{key}" if key in own else key for key in arguments.names] + list(own)
     differentiable = [array.dtype.kind == "f" for array in arguments.arrays]
     differentiable += [parameter.requires_grad for parameter in own.values()]
@@ -147,17 +147,35 @@ def from_module(
     )
 
 
+def from_callable(
+    function: Callable[..., Any], arrays: Sequence[Any], name: str
+) -> ForwardBackward:
+    """A function on tensors in which autograd finds its way back, on these arrays."""
+    differentiable = [array.dtype.kind == "f" for array in arrays]
+    names = tuple(f"input{i}" for i in range(len(arrays)))
+    forward = partial(_forward, name, function, differentiable)
+    return ForwardBackward(
+        name=name,
+        inputs=names,
+        gradients=_chosen(names, differentiable),
+        forward=forward,
+        backward=_backward,
+        none_is_constant=True,
+        takes_float64=takes_float64(forward, arrays),
+    )
+
+
 def _forward(
     name: str, call: Callable[..., Any], differentiable: Sequence[bool], *arrays: Any
 ) -> tuple[Nested, Any]:
     torch: Any = import_module("torch")
-    tensors = [_to_tensor(array) for array in arrays]
+    tensors = [to_tensor(array) for array in arrays]
     sources = [t for t, wanted in zip(tensors, differentiable, strict=True) if wanted]
     for tensor in sources:
         tensor.requires_grad_()
     with torch.enable_grad(), _same_draws():
         y = nested(name, call(*tensors), torch.is_tensor, lambda tensor: tensor)
-    return nested(name, y, torch.is_tensor, _to_array), (sources, list(leaves(y)))
+    return nested(name, y, torch.is_tensor, to_array), (sources, list(leaves(y)))
 
 
 def _backward(dy: Nested, cache: Any) -> Any:
@@ -165,7 +183,7 @@ def _backward(dy: Nested, cache: Any) -> Any:
     sources, outputs = cache
     # Integer outputs, and those marked as not differentiable, pass no gradient back.
     connected = [
-        (output, _to_tensor(cotangent))
+        (output, to_tensor(cotangent))
         for output, cotangent in zip(outputs, leaves(dy), strict=True)
         if output.requires_grad
     ]
@@ -178,7 +196,7 @@ def _backward(dy: Nested, cache: Any) -> Any:
         retain_graph=True,  # backward may be called again
         allow_unused=True,
     )
-    return bare([None if gradient is None else _to_array(gradient) for gradient in gradients])
+    return bare([None if gradient is None else to_array(gradient) for gradient in gradients])
 
 
 def _chosen(names: Sequence[str], differentiable: Sequence[bool]) -> tuple[str, ...]:
@@ -197,17 +215,17 @@ def _same_draws() -> Iterator[None]:
 def _plain(value: Any) -> Any:
     """The same argument, with a tensor as an array."""
     torch: Any = import_module("torch")
-    return _to_array(value) if torch.is_tensor(value) else value
+    return to_array(value) if torch.is_tensor(value) else value
 
 
-def _to_array(tensor: Any) -> Any:
+def to_array(tensor: Any) -> Any:
     torch: Any = import_module("torch")
     if tensor.dtype == torch.bfloat16:  # which NumPy does not have
         tensor = tensor.float()
     return tensor.detach().to_dense().numpy(force=True)
 
 
-def _to_tensor(array: Any) -> Any:
+def to_tensor(array: Any) -> Any:
     torch: Any = import_module("torch")
     array = np.asarray(array)
     if any(stride < 0 for stride in array.strides):

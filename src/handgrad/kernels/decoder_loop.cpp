@@ -136,7 +136,8 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
     const long width = sizes.width;
     const auto* checked = checked_lengths(lengths, batch, count);
     const KernelScope scope;
-    auto run = [&]<class Element>(auto score, auto cell) {
+    const auto cell = cell_of<T>(cell_code);
+    auto run = [&]<class Element>(auto score) {
         const PackedMatrix<Element> packed(hidden, width, StridedPack<T>{weight.data(), hidden, 1});
         for_groups(batch, [&](long first, int rows) {
             const Registers<Element> registers;
@@ -171,10 +172,8 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
     };
     at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, Bf16x2>>(
         [&]<class Element>() {
-            with_score<T>(score_code, compared, data_or_null(v), [&](auto score) {
-                with_cell<T>(cell_code,
-                             [&](auto cell) { run.template operator()<Element>(score, cell); });
-            });
+            with_score<T>(score_code, compared, data_or_null(v),
+                          [&](auto score) { run.template operator()<Element>(score); });
         });
 }
 
@@ -231,7 +230,8 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
     const KernelScope scope;
     const Workspace<T> dscores(steps * batch * count);
     const Workspace<T> dv_parts(batch * compared), dbias_parts(batch * 2 * gates);
-    auto run = [&]<class Element>(auto score, auto cell) {
+    const auto cell = cell_of<T>(cell_code);
+    auto run = [&]<class Element>(auto score) {
         const PackedMatrix<Element> packed(width, hidden, StridedPack<T>{weight.data(), 1, hidden});
         for_groups(batch, [&](long first, int rows) {
             const Registers<Element> registers;
@@ -309,10 +309,8 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
     };
     at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, Bf16x2>>(
         [&]<class Element>() {
-            with_score<T>(score_code, compared, data_or_null(v), [&](auto score) {
-                with_cell<T>(cell_code,
-                             [&](auto cell) { run.template operator()<Element>(score, cell); });
-            });
+            with_score<T>(score_code, compared, data_or_null(v),
+                          [&](auto score) { run.template operator()<Element>(score); });
         });
     sum_rows(dbias_parts.data(), batch, 2 * gates, T(1), dbias.data());
     if (dv) sum_rows(dv_parts.data(), batch, compared, T(-2), dv->data());

@@ -12,10 +12,14 @@ using namespace recurrence;
 // those of r, z, n, and that of u.
 template <class T>
 struct GruCell {
-    static constexpr int kSlabs = 3, kSums = 4, kGateGradients = 4, kShared = 2;
-    static constexpr std::array<int, 4> kFromX{0, 1, 2, -1}, kFromH{0, 1, -1, 2};
-    static constexpr std::array<int, 3> kToX{0, 1, 2}, kToH{0, 1, 3};
-    static constexpr bool kDirect = true;
+    static constexpr CellSlabs kSlabs{.slabs = 3,
+                                      .sums = 4,
+                                      .gate_gradients = 4,
+                                      .shared = 2,
+                                      .from_x = {0, 1, 2, -1},
+                                      .from_h = {0, 1, -1, 2},
+                                      .to_h = {0, 1, 3},
+                                      .direct = true};
 
     const Inputs<T>& in;
     Kept<T> gates;  // (rows, 4H): r, z, n, u

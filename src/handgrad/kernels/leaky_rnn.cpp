@@ -10,9 +10,8 @@ using namespace recurrence;
 
 template <class T>
 struct LeakyCell {
-    static constexpr int kSlabs = 1, kSums = 1, kGateGradients = 1, kShared = 1;
-    static constexpr std::array<int, 1> kFromX{0}, kFromH{-1}, kToX{0}, kToH{-1};
-    static constexpr bool kDirect = true;
+    static constexpr CellSlabs kSlabs{
+        .slabs = 1, .sums = 1, .gate_gradients = 1, .shared = 1, .from_h = {-1}, .direct = true};
 
     const Inputs<T>& in;
     const T* rates;  // (2, H): alpha, then 1 - alpha, which is rounded by itself

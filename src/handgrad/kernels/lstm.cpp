@@ -11,10 +11,7 @@ using namespace recurrence;
 // Sums and gate gradients stand in the order i, f, g, o.
 template <class T>
 struct LstmCell {
-    static constexpr int kSlabs = 4, kSums = 4, kGateGradients = 4, kShared = 4;
-    static constexpr std::array<int, 4> kFromX{0, 1, 2, 3}, kFromH{0, 1, 2, 3};
-    static constexpr std::array<int, 4> kToX{0, 1, 2, 3}, kToH{0, 1, 2, 3};
-    static constexpr bool kDirect = false;
+    static constexpr CellSlabs kSlabs{.slabs = 4, .sums = 4, .gate_gradients = 4, .shared = 4};
 
     long hidden;
     Kept<T> gates;  // (rows, 4H)

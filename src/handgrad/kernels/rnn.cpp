@@ -10,9 +10,7 @@ using namespace recurrence;
 
 template <class T, class F>
 struct RnnCell {
-    static constexpr int kSlabs = 1, kSums = 1, kGateGradients = 1, kShared = 1;
-    static constexpr std::array<int, 1> kFromX{0}, kFromH{0}, kToX{0}, kToH{0};
-    static constexpr bool kDirect = false;
+    static constexpr CellSlabs kSlabs{.slabs = 1, .sums = 1, .gate_gradients = 1, .shared = 1};
 
     const Inputs<T>& in;
 

@@ -22,7 +22,7 @@ def main(names: list[str]) -> None:
                     found = interface.outcome(edit, Path(folder))
                     kind = f"{'right' if is_right else 'wrong'} -> {found.partition(':')[0]}"
                     counts[kind] += 1
-                    wanted = ("right",) if is_right else ("wrong",)
+                    wanted = ("right", "said") if is_right else ("wrong",)
                     if names or found.partition(":")[0] not in wanted:
                         print(f"{interface.name} {number} {kind}: {found}"[:300], flush=True)
     for kind, number in sorted(counts.items()):

@@ -148,7 +148,7 @@ def lstm_step_backward(dnext_h, dnext_c, cache):
 TARGET = (lstm_step_forward, lstm_step_backward)
 INPUTS = [n(3, 2), n(3, 4), n(3, 4), n(2, 16), n(4, 16), n(16)]
 """,
-        right=(("np.hstack(", "np.concatenate("),),
+        right=(("np.hstack([di, df, do, dg])", "np.hstack((di, df, do, dg))"),),
         wrong=(("dc = dnext_c + dnext_h", "dc = dnext_h"), ("(1 - g ** 2)", "(1 - g)")),
     ),
     Interface(

@@ -69,7 +69,7 @@ void pack_for_all(const AmxPanels& operand, Range squares, Bf16x2* packed, bool 
 }  // namespace
 
 void multiply_amx(long rows, long columns, long k, const StridedPack<float>& pack_a,
-                  const StridedPack<float>& pack_b, const AnyEpilogue& epilogue) {
+                  const StridedPack<float>& pack_b, const AnyEpilogue<float>& epilogue) {
     if (rows == 0 || columns == 0) return;
     const AmxPanels a{pack_a, Side::kLeft, rows, k}, b{pack_b, Side::kRight, columns, k};
     const bool down = rows >= columns;

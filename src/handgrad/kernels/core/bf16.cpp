@@ -124,6 +124,12 @@ __attribute__((target("avx512bf16"))) double dot_multiply_adds(long rounds) {
     return static_cast<double>(rounds) * kChains * 64;
 }
 
+// A vector, or little more than one of AMX's squares, is not worth its tiles: the zeros that fill
+// them up take longer than dots of Bf16x2.
+bool fills_amx(long rows, long columns, long k) {
+    return std::min(rows, columns) > 4 && rows * columns * k > kAmxSide * kAmxSide * kAmxSide;
+}
+
 Bf16Unit detect() {
     const bool dot = __builtin_cpu_supports("avx512bf16");
     const bool amx = dot && amx_granted();
@@ -215,6 +221,13 @@ __attribute__((target("avx512bf16"))) void round_values(Bf16* target, const floa
         const auto rounded = (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, values + i));
         _mm256_mask_storeu_epi16(target + i, mask, rounded);
     }
+}
+
+void multiply_bf16(long rows, long columns, long k, const StridedPack<float>& a,
+                   const StridedPack<float>& b, const AnyEpilogue<float>& epilogue) {
+    if (bf16_unit() == Bf16Unit::kAmx && fills_amx(rows, columns, k))
+        return multiply_amx(rows, columns, k, a, b, epilogue);
+    multiply<Bf16x2>(rows, columns, (k + 1) / 2, Bf16x2Pack{a, k}, Bf16x2Pack{b, k}, epilogue);
 }
 
 double bf16_multiply_adds(long rounds) {

@@ -40,9 +40,12 @@ enum class AmxBf16x2 : std::uint32_t {};
 // One of them.
 enum class Bf16 : std::uint16_t {};
 
+struct Bf16x2Pack;
+
 template <>
 struct SumOf<Bf16x2> {
     using type = float;
+    using Pack = Bf16x2Pack;
 };
 template <>
 struct SumOf<AmxBf16x2> {
@@ -136,26 +139,6 @@ auto panel_pack(const Pack& pack, long k) {
         return pack;
 }
 
-// Any epilogue of float32 tiles, as code that is compiled once can call it.
-class AnyEpilogue {
-  public:
-    template <class Epilogue>
-    explicit AnyEpilogue(const Epilogue& epilogue)
-        : epilogue_(&epilogue),
-          run_([](const void* f, long row, int rows, long column, int columns, const float* tile,
-                  int width) {
-              (*static_cast<const Epilogue*>(f))(row, rows, column, columns, tile, width);
-          }) {}
-    void operator()(long row, int rows, long column, int columns, const float* tile,
-                    int width) const {
-        run_(epilogue_, row, rows, column, columns, tile, width);
-    }
-
-  private:
-    const void* epilogue_;
-    void (*run_)(const void*, long, int, long, int, const float*, int);
-};
-
 // The order of elements differs between the sides of a product, see amx.h.
 enum class Side { kLeft, kRight };
 
@@ -170,28 +153,17 @@ void pack_square(Side side, Bf16x2* square, const StridedPack<float>& matrix, lo
 
 // C = A B on AMX.
 void multiply_amx(long rows, long columns, long k, const StridedPack<float>& a,
-                  const StridedPack<float>& b, const AnyEpilogue& epilogue);
-
-// A vector, or little more than one of AMX's squares, is not worth its tiles: the zeros that fill
-// them up take longer than dots of Bf16x2.
-inline bool fills_amx(long rows, long columns, long k) {
-    return std::min(rows, columns) > 4 && rows * columns * k > kAmxSide * kAmxSide * kAmxSide;
-}
+                  const StridedPack<float>& b, const AnyEpilogue<float>& epilogue);
 
 // C = A B in bfloat16; rounding to nearest even on the way in. Not where there is no unit.
-template <class Epilogue>
 void multiply_bf16(long rows, long columns, long k, const StridedPack<float>& a,
-                   const StridedPack<float>& b, const Epilogue& epilogue) {
-    if (bf16_unit() == Bf16Unit::kAmx && fills_amx(rows, columns, k))
-        return multiply_amx(rows, columns, k, a, b, AnyEpilogue(epilogue));
-    multiply<Bf16x2>(rows, columns, (k + 1) / 2, Bf16x2Pack{a, k}, Bf16x2Pack{b, k}, epilogue);
-}
+                   const StridedPack<float>& b, const AnyEpilogue<float>& epilogue);
 
 // `multiply` at the precision in force: float32 operands may be rounded to bfloat16, float64 ones
 // never are.
-template <class T, class Epilogue>
+template <class T>
 void multiply_at_precision(long rows, long columns, long k, const StridedPack<T>& a,
-                           const StridedPack<T>& b, const Epilogue& epilogue) {
+                           const StridedPack<T>& b, const AnyEpilogue<T>& epilogue) {
     if constexpr (kBf16Compiled && std::is_same_v<T, float>)
         if (precision_bf16()) return multiply_bf16(rows, columns, k, a, b, epilogue);
     multiply<T>(rows, columns, k, a, b, epilogue);

@@ -73,15 +73,23 @@ struct GruCell {
 // The codes of cells, as models/decoder_cells.py numbers them.
 constexpr int kGru = 2, kCells = 3;
 
-// Calls use(cell) with the cell of this code, its index in CELLS of models/decoder_cells.py.
-template <class T, class Use>
-void with_cell(int code, const Use& use) {
-    if (code == 0)
-        use(PlainCell<T, Sigmoid<T>>{});
-    else if (code == 1)
-        use(PlainCell<T, Tanh<T>>{});
-    else
-        use(GruCell<T>{});
+// A cell as the steps call it, which are compiled once for all cells.
+template <class T>
+struct DecoderCell {
+    void (*forward)(long hidden, T* a, const T* b, const T* before, T* s);
+    void (*backward)(long hidden, const T* a, const T* b, const T* before, const T* s, T* ds, T* da,
+                     T* db);
+};
+
+// The cell of this code, its index in CELLS of models/decoder_cells.py.
+template <class T>
+DecoderCell<T> cell_of(int code) {
+    const auto functions = []<class Cell>(Cell) {
+        return DecoderCell<T>{&Cell::forward, &Cell::backward};
+    };
+    if (code == 0) return functions(PlainCell<T, Sigmoid<T>>{});
+    if (code == 1) return functions(PlainCell<T, Tanh<T>>{});
+    return functions(GruCell<T>{});
 }
 
 }  // namespace handgrad

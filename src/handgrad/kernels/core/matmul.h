@@ -13,14 +13,12 @@
 //
 // Around the micro-kernel stand two replaceable pieces:
 //   pack      gathers an operand into a micro-panel: for each k in turn, `width` values side by
-//   side.
-//             A transpose, the patches of a convolution or the rows of an embedding are just
-//             another gather.
+//             side.
 //   epilogue  takes each finished tile: adds the bias, applies the activation, stores or scatters
-//   it.
+//             it.
 //
 // The panel element need not be of the type of the sums: bf16.h has Bf16x2 and a micro-kernel for
-// it.
+// it. The loops are compiled once for each panel element, in matmul.cpp.
 //
 // Every value of C is summed in one fixed order, whatever the blocks and threads.
 //
@@ -39,17 +37,14 @@
 
 namespace handgrad {
 
-// The type of the sums of a product whose panel elements are T.
+// The type of the sums of a product whose panel elements are T, and what packs its operands.
 template <class T>
 struct SumOf {
     using type = T;
+    using Pack = StridedPack<T>;
 };
-
-// The largest KC, counted in panel elements.
 template <class T>
-long most_kc() {
-    return largest_kc(kMR, sizeof(T));
-}
+using PackOf = typename SumOf<T>::Pack;
 
 // K in equal blocks of KC <= most.
 struct KBlocks {
@@ -91,301 +86,43 @@ struct Range {
     long count() const { return end - begin; }
 };
 
-// The tiling of a product.
+// Any epilogue, as code that is compiled once can call it. One that can defers its stores to the
+// micro-kernel of the next tile, where there is a `deferred`.
 template <class T>
-struct Tiling {
-    RowTiles tiles;
-    ColumnPanels<T> panels;
-    long k;
-    KBlocks k_blocks;
-    long size_a, size_b;  // of a micro-panel
+class AnyEpilogue {
+  public:
+    template <class Epilogue>
+    AnyEpilogue(const Epilogue& epilogue)
+        : epilogue_(&epilogue),
+          run_([](const void* any, long row, int rows, long column, int columns, T* tile, int width,
+                  DeferredStore<T>* deferred) {
+              const auto& f = *static_cast<const Epilogue*>(any);
+              if constexpr (std::is_invocable_v<const Epilogue&, long, int, long, int, T*, int,
+                                                DeferredStore<T>&>)
+                  if (deferred != nullptr)
+                      return f(row, rows, column, columns, tile, width, *deferred);
+              f(row, rows, column, columns, tile, width);
+          }) {}
 
-    Tiling(long rows, long columns, long k)
-        : tiles(rows),
-          panels(columns),
-          k(k),
-          k_blocks(k, most_kc<T>()),
-          size_a(std::min<long>(rows, kMR) * k_blocks.size),
-          size_b(kNR<T> * k_blocks.size) {}
-
-    long kc(long kb) const { return std::min(k_blocks.size, k - kb * k_blocks.size); }
-
-    // The micro-panels of B in an NC block, of `some` in all: blocks are of one size, as near as
-    // can be.
-    long nc_panels(long some) const {
-        const long bytes = size_b * static_cast<long>(sizeof(T));
-        const long most = std::max(nc_bytes() / (bytes + 1), 1L);
-        const long blocks = std::max((some + most - 1) / most, 1L);
-        return std::max((some + blocks - 1) / blocks, 1L);
+    void operator()(long row, int rows, long column, int columns, T* tile, int width,
+                    DeferredStore<T>* deferred = nullptr) const {
+        run_(epilogue_, row, rows, column, columns, tile, width, deferred);
     }
-};
-
-// Packs kc values of k from value p of KC block kb on, for each of these panels into the
-// micro-panel of that block: those of `k_blocks` lie `size` values apart.
-template <class T, class Panels, class Pack>
-void pack_k_range(const Tiling<T>& tiling, const Panels& panels, Range some, Range k_blocks,
-                  long kb, long p, long kc, const Pack& pack, T* packed, long size) {
-    for (long i = some.begin; i < some.end; i++) {
-        const long place = (i - some.begin) * k_blocks.count() + kb - k_blocks.begin;
-        pack(packed + place * size + p * panels.width(i), panels.width(i), panels.at(i),
-             panels.lanes(i), kb * tiling.k_blocks.size + p, kc);
-    }
-}
-
-// Packs these micro-panels of an operand on the calling thread.
-template <class T, class Panels, class Pack>
-void pack_micro_panels(const Tiling<T>& tiling, const Panels& panels, Range some, Range k_blocks,
-                       const Pack& pack, T* packed, long size) {
-    for (long kb = k_blocks.begin; kb < k_blocks.end; kb++)
-        for_each_chunk(pack.lanes_adjacent(), tiling.kc(kb), [&](long p, long kc) {
-            breathe();
-            pack_k_range(tiling, panels, some, k_blocks, kb, p, kc, pack, packed, size);
-        });
-}
-
-// Operands that are packed already, for all blocks, and partial sums that later KC blocks add to,
-// those of tile t and panel q at t · panels + q. Each may be null.
-template <class T>
-struct Shared {
-    const T* a;
-    const T* b;
-    typename SumOf<T>::type* sums;
-};
-
-// A left operand whose values along k are adjacent is read by the micro-kernel unpacked, unless its
-// rows collide in the cache: to pack it takes a tenth as long as a product with 384 columns. Bf16x2
-// are rounded first, and so are packed.
-template <class T, class PackA>
-constexpr bool kMayLieInPlace = std::is_same_v<PackA, StridedPack<T>>;
-template <class T, class PackA>
-bool lies_in_place(const PackA& pack_a) {
-    if constexpr (kMayLieInPlace<T, PackA>)
-        return pack_a.k_stride == 1 &&
-               !rows_collide(kMR, pack_a.lane_stride * static_cast<long>(sizeof(T)));
-    return false;
-}
-
-// True if an epilogue can defer its stores to the micro-kernel of the next tile, which that of
-// Bf16x2 does not do.
-template <class Epilogue, class T>
-constexpr bool kDefersStore =
-    std::is_floating_point_v<T> &&
-    std::is_invocable_v<const Epilogue&, long, int, long, int, T*, int, DeferredStore<T>&>;
-
-// Multiplies these KC blocks of one block of C, on the calling thread. An operand that is neither
-// packed nor read unpacked is packed here: all of the block's A; of B an NC block at a time, which
-// is then multiplied with every tile of A. T is the panel element, and selects the micro-kernel.
-template <class T, class PackA, class PackB, class Epilogue>
-void multiply_block(const Tiling<T>& tiling, Range tiles, Range panels, Range k_blocks,
-                    const PackA& pack_a, const PackB& pack_b, const Epilogue& epilogue,
-                    const Shared<T>& shared) {
-    const long pitch_a = k_blocks.count() * tiling.size_a;
-    const long pitch_b = (shared.b == nullptr ? 1 : k_blocks.count()) * tiling.size_b;
-    const long nc = tiling.nc_panels(panels.count());
-    T* own_b = shared.b == nullptr ? thread_workspace<T>(WorkspaceSlot::kPanelB, nc * tiling.size_b)
-                                   : nullptr;
-    const bool in_place = lies_in_place<T>(pack_a);
-    const T* panels_a = shared.a;
-    if (shared.a != nullptr) {
-        panels_a += tiles.begin * pitch_a;
-    } else if (!in_place) {
-        T* own_a = thread_workspace<T>(WorkspaceSlot::kPanelA, tiles.count() * pitch_a);
-        pack_micro_panels(tiling, tiling.tiles, tiles, k_blocks, pack_a, own_a, tiling.size_a);
-        panels_a = own_a;
-    }
-    // With one KC block a tile is finished at once, and the next one has other memory, as this
-    // one's store may be deferred; with several its partial sum is kept for the next KC block.
-    constexpr long size_c = kMR * kNR<T>;
-    const bool once = tiling.k_blocks.count == 1;
-    using Sum = typename SumOf<T>::type;
-    Sum* own_sums =
-        shared.sums != nullptr
-            ? nullptr
-            : thread_workspace<Sum>(WorkspaceSlot::kSums, (once ? 2 : tiles.count() * nc) * size_c);
-    DeferredStore<Sum> deferred;
-    int turn = 0;
-    for (long first = panels.begin; first < panels.end; first += nc) {
-        const Range some{first, std::min(first + nc, panels.end)};
-        for (long kb = k_blocks.begin; kb < k_blocks.end; kb++) {
-            if (shared.b == nullptr)
-                pack_micro_panels(tiling, tiling.panels, some, {kb, kb + 1}, pack_b, own_b,
-                                  tiling.size_b);
-            const T* panels_b = shared.b == nullptr ? own_b
-                                                    : shared.b + first * pitch_b +
-                                                          (kb - k_blocks.begin) * tiling.size_b;
-            for (long t = tiles.begin; t < tiles.end; t++) {
-                breathe();
-                for (long q = some.begin; q < some.end; q++) {
-                    const long own = once ? turn ^= 1 : (t - tiles.begin) * nc + q - first;
-                    Sum* sum = shared.sums != nullptr
-                                   ? shared.sums + (t * tiling.panels.count + q) * size_c
-                                   : own_sums + own * size_c;
-                    const int rows = tiling.tiles.rows_of(t), width = tiling.panels.width(q);
-                    const T* panel_b = panels_b + (q - first) * pitch_b;
-                    const long kc = tiling.kc(kb);
-                    if constexpr (kMayLieInPlace<T, PackA>) {
-                        if (in_place)
-                            micro_kernel<kAnyPitch>(
-                                rows, width, kc,
-                                pack_a.at(tiling.tiles.at(t), kb * tiling.k_blocks.size), panel_b,
-                                sum, kb > 0, pack_a.lane_stride,
-                                q == panels.begin ? rows * pack_a.lane_stride : 0, &deferred);
-                    }
-                    if (!in_place) {
-                        const T* panel_a = panels_a + (t - tiles.begin) * pitch_a +
-                                           (kb - k_blocks.begin) * tiling.size_a;
-                        if constexpr (std::is_floating_point_v<T>)
-                            micro_kernel(rows, width, kc, panel_a, panel_b, sum, kb > 0, 0, 0,
-                                         &deferred);
-                        else
-                            micro_kernel(rows, width, kc, panel_a, panel_b, sum, kb > 0);
-                    }
-                    if (kb < tiling.k_blocks.count - 1) continue;
-                    const long row = tiling.tiles.at(t), column = tiling.panels.at(q);
-                    if constexpr (kDefersStore<Epilogue, T>)
-                        epilogue(row, rows, column, tiling.panels.lanes(q), sum, width, deferred);
-                    else
-                        epilogue(row, rows, column, tiling.panels.lanes(q), sum, width);
-                    deferred.store_others(sum);
-                }
-            }
-        }
-        deferred.store_all();
-    }
-}
-
-// All of C on the calling thread.
-template <class T, class PackA, class PackB, class Epilogue>
-void multiply_here(long rows, long columns, long k, const PackA& pack_a, const PackB& pack_b,
-                   const Epilogue& epilogue) {
-    const Tiling<T> tiling(rows, columns, k);
-    multiply_block(tiling, {0, tiling.tiles.count}, {0, tiling.panels.count},
-                   {0, tiling.k_blocks.count}, pack_a, pack_b, epilogue,
-                   {nullptr, nullptr, nullptr});
-}
-
-// The partition of C into blocks, enough of them to balance the threads. A large C is divided along
-// its longer side: a thread packs its piece of that operand where it is going to use it, and the
-// other operand is packed once for all blocks. If A is read unpacked C is divided along its
-// columns, and threads are independent. A small C is divided as square as it can be, and every
-// block packs what it needs. Of a very large K a few KC blocks are taken at a time, so that no
-// operand is packed as a whole.
-template <class T>
-struct BlockPartition {
-    long k_blocks;  // of one block
-    long down = 1, across = 1;
-    bool pack_a_once = false, pack_b_once = false;
-
-    BlockPartition(const Tiling<T>& tiling, bool a_in_place)
-        : k_blocks(std::min(tiling.k_blocks.count, kMaxKBlocks)),
-          tiles_(tiling.tiles.count),
-          panels_(tiling.panels.count) {
-        long rows = tiling.tiles.rows, columns = tiling.panels.columns;
-        const double work = double(rows) * double(columns) * double(tiling.k);
-        const bool large = work >= kWorthPackingOnce, wide = columns >= rows;
-        const long threads = work < kWorthSharing ? 1 : get_threads();
-        const long wanted = threads == 1 && !large ? 1 : 2 * threads;
-        const long narrowest = (large ? 1 : 2) * kNR<T>;
-        while (down * across < wanted) {
-            const bool by_columns =
-                large ? wide || (a_in_place && columns >= kWideEnough) : columns >= rows;
-            if (columns > narrowest && by_columns)
-                across *= 2;
-            else if (rows > 2 * kMR)
-                down *= 2;
-            else if (columns > kNR<T>)
-                across *= 2;
-            else
-                break;
-            rows = (tiling.tiles.rows + down - 1) / down;
-            columns = (tiling.panels.columns + across - 1) / across;
-        }
-        const bool a_reused = large && across > 1;
-        pack_a_once = a_reused && !a_in_place;
-        const long values = mc_bytes() / static_cast<long>(sizeof(T));
-        const long most = std::max(values / (k_blocks * tiling.size_a + 1), 1L);
-        while (!a_reused && tiles_ > down * most) down *= 2;
-        down = std::min(down, tiles_);
-        across = std::min(across, panels_);
-        pack_b_once = large && down > 1;
-    }
-
-    Range tiles(long block) const { return part(tiles_, block % down, down); }
-    Range panels(long block) const { return part(panels_, block / down, across); }
 
   private:
-    static constexpr double kWorthSharing = 2e5, kWorthPackingOnce = 5e7;
-    static constexpr long kMaxKBlocks = 4;
-    // The number of columns from which on it pays to read an unpacked A once for each half of them.
-    static constexpr long kWideEnough = 6 * kNR<T>;
-    long tiles_, panels_;
-
-    static Range part(long all, long i, long parts) {
-        return {i * all / parts, (i + 1) * all / parts};
-    }
+    const void* epilogue_;
+    void (*run_)(const void*, long, int, long, int, T*, int, DeferredStore<T>*);
 };
 
-// Packs all of an operand for these KC blocks, on all threads: if lanes are adjacent a thread takes
-// whole rows of memory, otherwise micro-panels.
-template <class T, class Panels, class Pack>
-void pack_for_all(const Tiling<T>& tiling, const Panels& panels, Range k_blocks, const Pack& pack,
-                  T* packed, long size) {
-    const Range all{0, panels.count};
-    const bool by_rows = pack.lanes_adjacent();
-    constexpr long kRows = 32;
-    const long pieces = by_rows ? (tiling.k_blocks.size + kRows - 1) / kRows : panels.count;
-    parallel_for(k_blocks.count() * pieces, 1, [&](long begin, long end) {
-        for (long i = begin; i < end; i++) {
-            const long kb = k_blocks.begin + i % k_blocks.count(), piece = i / k_blocks.count();
-            if (by_rows) {
-                const long p = piece * kRows;
-                const long kc = std::min(kRows, tiling.kc(kb) - p);
-                if (kc > 0)
-                    pack_k_range(tiling, panels, all, k_blocks, kb, p, kc, pack, packed, size);
-            } else {
-                pack_k_range(tiling, panels, {piece, piece + 1}, k_blocks, kb, 0, tiling.kc(kb),
-                             pack, packed + piece * k_blocks.count() * size, size);
-            }
-        }
-    });
-}
+// C = A B over all threads; the packs gather, and `epilogue` receives each tile of C once.
+template <class T>
+void multiply(long rows, long columns, long k, const PackOf<T>& pack_a, const PackOf<T>& pack_b,
+              const AnyEpilogue<typename SumOf<T>::type>& epilogue);
 
-// C = A B over all threads; `pack_a` and `pack_b` gather, `epilogue` receives each tile of C once.
-template <class T, class PackA, class PackB, class Epilogue>
-void multiply(long rows, long columns, long k, const PackA& pack_a, const PackB& pack_b,
-              const Epilogue& epilogue) {
-    if (rows == 0 || columns == 0) return;
-    const Tiling<T> tiling(rows, columns, k);
-    const BlockPartition<T> partition(tiling, lies_in_place<T>(pack_a));
-    const auto run = [&](Range k_blocks, const Shared<T>& shared) {
-        parallel_for(partition.down * partition.across, 1, [&](long begin, long end) {
-            for (long b = begin; b < end; b++) {
-                multiply_block(tiling, partition.tiles(b), partition.panels(b), k_blocks, pack_a,
-                               pack_b, epilogue, shared);
-            }
-        });
-    };
-    const bool partial = partition.k_blocks < tiling.k_blocks.count;
-    if (!partition.pack_a_once && !partition.pack_b_once && !partial)
-        return run({0, tiling.k_blocks.count}, {nullptr, nullptr, nullptr});
-    using Sum = typename SumOf<T>::type;
-    const Workspace<T> a(
-        partition.pack_a_once ? tiling.tiles.count * partition.k_blocks * tiling.size_a : 0);
-    const Workspace<T> b(
-        partition.pack_b_once ? tiling.panels.count * partition.k_blocks * tiling.size_b : 0);
-    const Workspace<Sum> sums(partial ? tiling.tiles.count * tiling.panels.count * kMR * kNR<T>
-                                      : 0);
-    for (long kb = 0; kb < tiling.k_blocks.count; kb += partition.k_blocks) {
-        const Range k_blocks{kb, std::min(kb + partition.k_blocks, tiling.k_blocks.count)};
-        if (partition.pack_a_once)
-            pack_for_all(tiling, tiling.tiles, k_blocks, pack_a, a.data(), tiling.size_a);
-        if (partition.pack_b_once)
-            pack_for_all(tiling, tiling.panels, k_blocks, pack_b, b.data(), tiling.size_b);
-        run(k_blocks,
-            {partition.pack_a_once ? a.data() : nullptr, partition.pack_b_once ? b.data() : nullptr,
-             partial ? sums.data() : nullptr});
-    }
-}
+// The same on the calling thread.
+template <class T>
+void multiply_here(long rows, long columns, long k, const PackOf<T>& pack_a,
+                   const PackOf<T>& pack_b, const AnyEpilogue<typename SumOf<T>::type>& epilogue);
 
 // True if a result of so many values outgrows the second-level cache, and is better written by
 // non-temporal stores: the values that it would displace there are worth as much as itself.

@@ -12,5 +12,28 @@
 // counts, all of time 0 before those of time 1: it does not depend on the partition.
 #pragma once
 
-#include "core/recurrence/backward.h"
-#include "core/recurrence/forward.h"
+#include "core/recurrence/cell.h"
+
+namespace handgrad::recurrence {
+
+// All steps at the precision in force, compiled once for float and double.
+template <class T>
+void step_forward(const Inputs<T>& in, const Sequences& sequences, const Cell<T>& cell, T* h_n);
+template <class T>
+void step_backward(const Inputs<T>& in, const Sequences& sequences, const Cell<T>& cell,
+                   const T* dy, const T* dh_n, const T* dc_n, const Gradients<T>& out);
+
+// y of all steps and the final h.
+template <class T, class Vectors>
+void run_forward(const Inputs<T>& in, const Sequences& sequences, const Vectors& vectors, T* h_n) {
+    step_forward<T>(in, sequences, CellOf<T, Vectors>(vectors), h_n);
+}
+
+// All gradients.
+template <class T, class Vectors>
+void run_backward(const Inputs<T>& in, const Sequences& sequences, const Vectors& vectors,
+                  const T* dy, const T* dh_n, const T* dc_n, const Gradients<T>& out) {
+    step_backward<T>(in, sequences, CellOf<T, Vectors>(vectors), dy, dh_n, dc_n, out);
+}
+
+}  // namespace handgrad::recurrence

@@ -11,39 +11,49 @@
 
 namespace handgrad::recurrence {
 
-// All gradients. gate_gradients(lanes, row, dm, dc, da, m) gives the gradients da of the cell's
-// kGateGradients slabs, changes dc, and returns the part of dh before that is not from the product;
-// kToX and kToH say which slabs are multiplied with those of W_ih and W_hh.
-template <class Element, class T, class Cell>
-void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, const T* dy,
-                     const T* dh_n, const T* dc_n, const Gradients<T>& out) {
-    constexpr bool kRecurrent = Cell::kFromH[0] >= 0;
-    constexpr int kGateGradients = Cell::kGateGradients;
-    constexpr long kSlabs = Cell::kSlabs;
+// All gradients.
+template <class Element, class T>
+void step_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell<T>& cell,
+                      const T* dy, const T* dh_n, const T* dc_n, const Gradients<T>& out) {
+    const CellSlabs& slabs = cell.slabs;
+    const bool recurrent = slabs.recurrent();
+    const auto gate_gradients = static_cast<std::size_t>(slabs.gate_gradients);
+    const auto shared = static_cast<std::size_t>(slabs.shared);
     const long H = in.hidden, P = in.size, D = in.features, all = sequences.rows();
     const long pitch = padded<T>(H), pitch_h = padded<T>(P);
     std::optional<PackedWeights<Element>> to_x, to_h, unprojected;
-    if (out.dx != nullptr) to_x.emplace(in.weight_ih, kSlabs, H * D, D, 1, H, D);
-    if constexpr (kRecurrent) to_h.emplace(in.weight_hh, kSlabs, H * P, P, 1, H, P);
+    if (out.dx != nullptr) to_x.emplace(in.weight_ih, slabs.slabs, H * D, D, 1, H, D);
+    if (recurrent) to_h.emplace(in.weight_hh, slabs.slabs, H * P, P, 1, H, P);
     if (in.weight_hr != nullptr) unprojected.emplace(in.weight_hr, 1, 0, H, 1, P, H);
     const bool keep_m = in.weight_hr != nullptr && out.dweight_hr != nullptr;
     // Slabs that are multiplied with both W_ih and W_hh are one matrix; each of the others is one
     // of its own.
     std::vector<std::unique_ptr<RowPanels<T>>> da;
-    da.push_back(std::make_unique<RowPanels<T>>(all, Cell::kShared, H));
-    for (int k = Cell::kShared; k < kGateGradients; k++)
+    da.push_back(std::make_unique<RowPanels<T>>(all, slabs.shared, H));
+    for (std::size_t k = shared; k < gate_gradients; k++)
         da.push_back(std::make_unique<RowPanels<T>>(all, 1, H));
     const Workspace<T> m(keep_m ? all * H : 0);
     const RowPanels<T> dh_rows(keep_m ? all : 0, 1, P);
 
-    for_partitions(sequences, kGateGradients * H * (D + P), [&](SequencePartition partition) {
+    for_partitions(sequences, slabs.gate_gradients * H * (D + P), [&](SequencePartition partition) {
         const Registers<Element> registers;
         const long most = partition.count(sequences.batch());
         const Workspace<T> dh(most * pitch_h), dc(most * pitch), dm(unprojected ? most * pitch : 0);
         const StepMatrix<Element> dh_t(unprojected ? most : 0, P);
-        std::array<std::optional<StepMatrix<Element>>, kGateGradients> da_t;
-        for (auto& slab : da_t) slab.emplace(most, H);
-        Tiles<Element, 1> tiles(most);
+        std::array<std::optional<StepMatrix<Element>>, kMostSlabs> da_t;
+        NewGradients<T> to;
+        for (std::size_t k = 0; k < gate_gradients; k++) {
+            to.rows[k] = da_t[k].emplace(most, H).rows();
+            to.panels[k] = da[k < shared ? 0 : k - shared + 1].get();
+            to.slabs[k] = k < shared ? static_cast<long>(k) : 0;
+        }
+        Tiles<Element> tiles(most, 1);
+        const auto multiply_gradients = [&](const SlabNumbers& of,
+                                            const PackedWeights<Element>& weights, long panel) {
+            for (std::size_t k = 0; k < static_cast<std::size_t>(slabs.slabs); k++)
+                tiles.multiply(0, *da_t[static_cast<std::size_t>(of[k])], weights, panel,
+                               static_cast<long>(k), k > 0);
+        };
         std::vector<StepRow> rows(static_cast<std::size_t>(most));
         const auto set = [](T* row, const T* values, long count) {
             if (values == nullptr)
@@ -77,51 +87,37 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
                 for (long panel = 0; panel < unprojected->panels(); panel++) {
                     breathe();
                     tiles.multiply(0, dh_t, *unprojected, panel, 0, false);
-                    tiles.epilogue(*unprojected, panel, [&](long i, auto lanes, auto& sums) {
-                        lanes.store(dm.data() + i * pitch, sums[0]);
-                    });
+                    tiles.template epilogue<1>(unprojected->columns(panel),
+                                               [&](long i, auto lanes, auto& sums) {
+                                                   lanes.store(dm.data() + i * pitch, sums[0]);
+                                               });
                 }
             for (long i = 0; i < active; i++) {
                 const StepRow& row = rows[static_cast<std::size_t>(i)];
                 T* dh_row = dh.data() + i * pitch_h;
-                const T* dm_row = unprojected ? dm.data() + i * pitch : dh_row;
-                T* m_row = keep_m ? m.data() + row.row * H : nullptr;
-                transform<T>(0, H, [&](auto lanes) {
-                    Vec<T> dc_here = lanes.load(dc.data() + i * pitch);
-                    std::array<Vec<T>, kGateGradients> gradients;
-                    const Vec<T> direct = cell.gate_gradients(lanes, row, lanes.load(dm_row),
-                                                              dc_here, gradients, m_row);
-                    lanes.store(dc.data() + i * pitch, dc_here);
-                    for (int k = 0; k < kGateGradients; k++) {
-                        da_t[k]->store(i, lanes, gradients[k]);
-                        if (k < Cell::kShared)
-                            da[0]->set(row.row, k, lanes.at, gradients[k]);
-                        else
-                            da[static_cast<std::size_t>(k - Cell::kShared + 1)]->set(
-                                row.row, 0, lanes.at, gradients[k]);
-                    }
-                    if constexpr (Cell::kDirect) lanes.store(dh_row, direct);
-                });
+                cell.gate_gradients(row, i, H, unprojected ? dm.data() + i * pitch : dh_row,
+                                    dc.data() + i * pitch, dh_row,
+                                    keep_m ? m.data() + row.row * H : nullptr, to);
             }
-            if constexpr (kRecurrent)
+            if (to_h)
                 for (long panel = 0; panel < to_h->panels(); panel++) {
                     breathe();
-                    for (int k = 0; k < kSlabs; k++)
-                        tiles.multiply(0, *da_t[Cell::kToH[k]], *to_h, panel, k, k > 0);
-                    tiles.epilogue(*to_h, panel, [&](long i, auto lanes, auto& sums) {
+                    multiply_gradients(slabs.to_h, *to_h, panel);
+                    tiles.template epilogue<1>(to_h->columns(panel), [&](long i, auto lanes,
+                                                                         auto& sums) {
                         T* dh_row = dh.data() + i * pitch_h;
-                        lanes.store(dh_row, Cell::kDirect ? lanes.load(dh_row) + sums[0] : sums[0]);
+                        lanes.store(dh_row, slabs.direct ? lanes.load(dh_row) + sums[0] : sums[0]);
                     });
                 }
             if (to_x)
                 for (long panel = 0; panel < to_x->panels(); panel++) {
                     breathe();
-                    for (int k = 0; k < kSlabs; k++)
-                        tiles.multiply(0, *da_t[Cell::kToX[k]], *to_x, panel, k, k > 0);
-                    tiles.epilogue(*to_x, panel, [&](long i, auto lanes, auto& sums) {
-                        lanes.store(out.dx + rows[static_cast<std::size_t>(i)].position * D,
-                                    sums[0]);
-                    });
+                    multiply_gradients(slabs.to_x, *to_x, panel);
+                    tiles.template epilogue<1>(
+                        to_x->columns(panel), [&](long i, auto lanes, auto& sums) {
+                            lanes.store(out.dx + rows[static_cast<std::size_t>(i)].position * D,
+                                        sums[0]);
+                        });
                 }
         }
         for (long i = 0; i < most; i++) {
@@ -136,7 +132,7 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
         for (long sorted_index = 0; sorted_index < sequences.active(t); sorted_index++) {
             const StepRow row = sequences.step(sorted_index, t);
             x_rows[static_cast<std::size_t>(row.row)] = in.x + row.position * D;
-            if constexpr (kRecurrent) h_rows[static_cast<std::size_t>(row.row)] = in.h_before(row);
+            if (recurrent) h_rows[static_cast<std::size_t>(row.row)] = in.h_before(row);
         }
     const auto sums = [&](const RowPanels<T>& panels, long slab, bool with_x, bool with_h) {
         const auto at = [&](T* target, long width) {
@@ -151,10 +147,10 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
         if (dbias_ih != nullptr && dbias_hh != nullptr)
             copy_values(dbias_hh, dbias_ih, panels.slabs() * H);
     };
-    sums(*da[0], 0, true, kRecurrent);
-    if constexpr (kGateGradients > Cell::kShared) {
-        sums(*da[1], Cell::kShared, true, false);
-        sums(*da[2], Cell::kShared, false, true);
+    sums(*da[0], 0, true, recurrent);
+    if (gate_gradients > shared) {
+        sums(*da[1], slabs.shared, true, false);
+        sums(*da[2], slabs.shared, false, true);
     }
     if (keep_m) {
         std::vector<const T*> m_rows(static_cast<std::size_t>(all));
@@ -164,12 +160,12 @@ void run_backward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
 }
 
 // The same at the precision in force.
-template <class T, class Cell>
-void run_backward(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, const T* dy,
-                  const T* dh_n, const T* dc_n, const Gradients<T>& out) {
+template <class T>
+void step_backward(const Inputs<T>& in, const Sequences& sequences, const Cell<T>& cell,
+                   const T* dy, const T* dh_n, const T* dc_n, const Gradients<T>& out) {
     at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, Bf16x2>>(
         [&]<class Element>() {
-            run_backward_in<Element>(in, sequences, cell, dy, dh_n, dc_n, out);
+            step_backward_in<Element>(in, sequences, cell, dy, dh_n, dc_n, out);
         });
 }
 

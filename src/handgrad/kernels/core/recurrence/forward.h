@@ -10,32 +10,27 @@
 
 namespace handgrad::recurrence {
 
-// y and the final h. A cell says which slabs of W_ih and W_hh its sums are made of (−1 for none),
-// and step(lanes, row, sums) keeps what it needs and gives the new h.
-template <class Element, class T, class Cell>
-void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, T* h_n) {
-    constexpr int S = Cell::kSums;
-    constexpr bool kRecurrent = Cell::kFromH[0] >= 0;
+// y and the final h.
+template <class Element, class T>
+void step_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell<T>& cell, T* h_n) {
+    const CellSlabs& slabs = cell.slabs;
+    const int S = slabs.sums;
     const long H = in.hidden, P = in.size, D = in.features;
-    constexpr long kSlabs = Cell::kSlabs;
-    [[maybe_unused]] constexpr auto has_x = [] {
-        std::array<bool, S> found{};
-        for (std::size_t k = 0; k < S; k++) found[k] = Cell::kFromX[k] >= 0;
-        return found;
-    }();
-    const PackedWeights<Element> from_x(in.weight_ih, kSlabs, H * D, H, D, D, 1);
+    std::array<bool, kMostSlabs> has_x;
+    for (std::size_t k = 0; k < kMostSlabs; k++) has_x[k] = slabs.from_x[k] >= 0;
+    const PackedWeights<Element> from_x(in.weight_ih, slabs.slabs, H * D, H, D, D, 1);
     std::optional<PackedWeights<Element>> from_h, projection;
-    if constexpr (kRecurrent) from_h.emplace(in.weight_hh, kSlabs, H * P, H, P, P, 1);
+    if (slabs.recurrent()) from_h.emplace(in.weight_hh, slabs.slabs, H * P, H, P, P, 1);
     if (in.weight_hr != nullptr) projection.emplace(in.weight_hr, 1, 0, P, H, H, 1);
     const Workspace<T> bias(S * padded<T>(H));
-    for (int s = 0; s < S; s++)
+    for (std::size_t s = 0; s < static_cast<std::size_t>(S); s++)
         for (long u = 0; u < H; u++) {
             T value = 0;
-            if (in.bias_ih != nullptr && Cell::kFromX[s] >= 0)
-                value += in.bias_ih[Cell::kFromX[s] * H + u];
-            if (in.bias_hh != nullptr && Cell::kFromH[s] >= 0)
-                value += in.bias_hh[Cell::kFromH[s] * H + u];
-            bias.data()[s * padded<T>(H) + u] = value;
+            if (in.bias_ih != nullptr && slabs.from_x[s] >= 0)
+                value += in.bias_ih[slabs.from_x[s] * H + u];
+            if (in.bias_hh != nullptr && slabs.from_h[s] >= 0)
+                value += in.bias_hh[slabs.from_h[s] * H + u];
+            bias.data()[static_cast<long>(s) * padded<T>(H) + u] = value;
         }
 
     for_partitions(sequences, S * H * (D + P), [&](SequencePartition partition) {
@@ -47,13 +42,13 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
         const StepMatrix<Element> x_t(ahead * most, D), m_t(projection ? most : 0, H);
         const StepMatrix<Element> first(most, P), second(most, P);
         const StepMatrix<Element>*h = &first, *h_new = &second;
-        Tiles<Element, S> tiles(ahead * most, ahead > 1 ? from_x.panels() : 1);
-        Tiles<Element, 1> projected(projection ? most : 0);
+        Tiles<Element> tiles(ahead * most, S, ahead > 1 ? from_x.panels() : 1);
+        Tiles<Element> projected(projection ? most : 0, 1);
         std::vector<StepRow> rows(static_cast<std::size_t>(ahead * most));
         const auto multiply_x = [&](long panel) {
-            for (int k = 0; k < S; k++)
-                if (Cell::kFromX[k] >= 0)
-                    tiles.multiply(k, x_t, from_x, panel, Cell::kFromX[k], false);
+            for (std::size_t k = 0; k < static_cast<std::size_t>(S); k++)
+                if (has_x[k])
+                    tiles.multiply(static_cast<int>(k), x_t, from_x, panel, slabs.from_x[k], false);
         };
         for (long i = 0; i < most; i++) {
             const T* initial = in.h0 == nullptr
@@ -85,44 +80,32 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
             if (active == 0) continue;
             const StepRow* row_of = rows.data() + used;
             tiles.set_rows(active);
-            const auto finish = [&](long panel) {
-                tiles.epilogue(from_x, panel, [&](long i, auto lanes, auto& sums) {
-                    const StepRow& row = row_of[i];
-                    for (int k = 0; k < S; k++)
-                        sums[k] += lanes.load(bias.data() + k * padded<T>(H));
-                    const Vec<T> value = cell.step(lanes, row, sums);
-                    if (projection) {
-                        m_t.store(i, lanes, value);
-                    } else {
-                        h_new->store(i, lanes, value);
-                        lanes.store(in.y + row.position * P, value);
-                    }
-                });
-            };
+            const NewStates<T> to{row_of, bias.data(), (projection ? m_t : *h_new).rows(),
+                                  projection ? nullptr : in.y, P};
             for (long panel = 0; panel < from_x.panels(); panel++) {
                 breathe();
                 if (ahead > 1)
-                    tiles.select(panel, used * from_x.width(panel));
+                    tiles.select(panel, used * from_x.columns(panel).width);
                 else
                     multiply_x(panel);
-                if constexpr (kRecurrent)
-                    tiles.multiply_step_sums(*h, *from_h, panel, Cell::kFromH, has_x);
-                if (ahead == 1) finish(panel);
+                if (from_h) tiles.multiply_step_sums(*h, *from_h, panel, slabs.from_h, has_x);
+                if (ahead == 1) cell.step(tiles, from_x.columns(panel), H, to);
             }
             // Few rows wait for W_hh, whose reading the functions of the cell would hold up.
             for (long panel = 0; ahead > 1 && panel < from_x.panels(); panel++) {
-                tiles.select(panel, used * from_x.width(panel));
-                finish(panel);
+                tiles.select(panel, used * from_x.columns(panel).width);
+                cell.step(tiles, from_x.columns(panel), H, to);
             }
             if (projection) {
                 projected.set_rows(active);
                 for (long panel = 0; panel < projection->panels(); panel++) {
                     breathe();
                     projected.multiply(0, m_t, *projection, panel, 0, false);
-                    projected.epilogue(*projection, panel, [&](long i, auto lanes, auto& sums) {
-                        h_new->store(i, lanes, sums[0]);
-                        lanes.store(in.y + row_of[i].position * P, sums[0]);
-                    });
+                    projected.template epilogue<1>(
+                        projection->columns(panel), [&](long i, auto lanes, auto& sums) {
+                            h_new->rows().store(i, lanes, sums[0]);
+                            lanes.store(in.y + row_of[i].position * P, sums[0]);
+                        });
                 }
             }
             std::swap(h, h_new);
@@ -138,10 +121,10 @@ void run_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell&
 }
 
 // The same at the precision in force.
-template <class T, class Cell>
-void run_forward(const Inputs<T>& in, const Sequences& sequences, const Cell& cell, T* h_n) {
+template <class T>
+void step_forward(const Inputs<T>& in, const Sequences& sequences, const Cell<T>& cell, T* h_n) {
     at_precision<T, On<Bf16Unit::kAvx512, Bf16x2>, On<Bf16Unit::kAmx, Bf16x2>>(
-        [&]<class Element>() { run_forward_in<Element>(in, sequences, cell, h_n); });
+        [&]<class Element>() { step_forward_in<Element>(in, sequences, cell, h_n); });
 }
 
 }  // namespace handgrad::recurrence

@@ -8,14 +8,10 @@
 #include <array>
 
 #include "core/amx.h"
-#include "core/elementwise.h"
-#include "core/memory.h"
 #include "core/packs.h"
+#include "core/recurrence/cell.h"
 
 namespace handgrad::recurrence {
-
-template <class Element>
-using Number = typename SumOf<Element>::type;
 
 // The rows of a micro-kernel.
 template <class Element>
@@ -31,46 +27,6 @@ void write_elements(T* row, const T* values, long count) {
 inline void write_elements(Bf16x2* row, const float* values, long count) {
     round_row(row, values, count);
 }
-template <class T, class Lanes>
-void write_lanes(T* row, Lanes lanes, Vec<T> values) {
-    lanes.store(row, values);
-}
-inline void write_lanes(Bf16x2* row, FullVector<float> lanes, Vec<float> values) {
-    round_lanes(row + lanes.at / 2, values, kLanes<float>);
-}
-inline void write_lanes(Bf16x2* row, Tail<float> lanes, Vec<float> values) {
-    round_lanes(row + lanes.at / 2, values, lanes.count);
-}
-
-// K in blocks of kRowKC elements, so that a micro-panel of weights stays in the first-level cache
-// while it is multiplied with all rows of a step.
-template <class Element>
-class RowKBlocks {
-  public:
-    explicit RowKBlocks(long k) : elements_(elements_of<Element>(k)), k_(k) {}
-
-    long count() const { return std::max((elements_ + kRowKC - 1) / kRowKC, 1L); }
-    static long first(long block) { return block * kRowKC; }
-    long elements(long block) const { return std::min(elements_ - first(block), kRowKC); }
-    // With what AMX reads beyond them.
-    long whole_elements(long block) const {
-        return (elements(block) + kAmxElements - 1) / kAmxElements * kAmxElements;
-    }
-    static long first_k(long block) { return first(block) * kTermsPerElement<Element>; }
-    long k(long block) const {
-        return std::min(k_ - first_k(block), kRowKC * kTermsPerElement<Element>);
-    }
-    static long block_of(long k) { return k / (kRowKC * kTermsPerElement<Element>); }
-
-  private:
-    long elements_, k_;
-};
-
-template <class T>
-long padded(long columns) {
-    return (columns + kNR<T> - 1) / kNR<T> * kNR<T>;
-}
-
 // Left operands: (rows, k), block by block. AMX reads whole squares of them: elements beyond a
 // row's last one are 0, as in the micro-panel of weights.
 template <class Element>
@@ -86,11 +42,11 @@ class StepMatrix {
     Element* at(long block, long row) const {
         return memory_.data() + (block * rows_ + row) * kRowPitch;
     }
-    // The lanes' columns of a row; a vector lies in one block.
-    template <class Lanes>
-    void store(long row, Lanes lanes, Vec<T> values) const {
-        const long block = k_blocks_.block_of(lanes.at);
-        write_lanes(at(block, row) - k_blocks_.first(block), lanes, values);
+    StepRows<T> rows() const {
+        if constexpr (std::is_same_v<Element, T>)
+            return {memory_.data(), nullptr, rows_};
+        else
+            return {nullptr, memory_.data(), rows_};
     }
     // A whole row, null for zeros.
     void set(long row, const T* values) const {
@@ -141,23 +97,23 @@ class PackedWeights {
                 const long panel = i / slabs, slab = i % slabs;
                 const StridedPack<T> slab_at{data + slab * slab_stride, column_stride, k_stride};
                 const auto pack = panel_pack<Element>(slab_at, k);
+                const auto [first, lanes, width] = this->columns(panel);
                 for (long b = 0; b < k_blocks_.count(); b++) {
                     Element* packed = at(panel, slab, b);
-                    pack(packed, width(panel), first(panel), lanes(panel), k_blocks_.first(b),
-                         k_blocks_.elements(b));
-                    std::fill(packed + k_blocks_.elements(b) * width(panel),
-                              packed + k_blocks_.whole_elements(b) * width(panel), Element{});
+                    pack(packed, width, first, lanes, k_blocks_.first(b), k_blocks_.elements(b));
+                    std::fill(packed + k_blocks_.elements(b) * width,
+                              packed + k_blocks_.whole_elements(b) * width, Element{});
                 }
             }
         });
     }
 
     long panels() const { return (columns_ + kNR<T> - 1) / kNR<T>; }
-    long first(long panel) const { return panel * kNR<T>; }
-    int lanes(long panel) const {
-        return static_cast<int>(std::min<long>(kNR<T>, columns_ - first(panel)));
+    PanelColumns columns(long panel) const {
+        const long first = panel * kNR<T>;
+        const int lanes = static_cast<int>(std::min<long>(kNR<T>, columns_ - first));
+        return {first, lanes, lanes <= kLanes<T> ? kLanes<T> : kNR<T>};
     }
-    int width(long panel) const { return lanes(panel) <= kLanes<T> ? kLanes<T> : kNR<T>; }
     Element* at(long panel, long slab, long block) const {
         return memory_.data() +
                ((panel * slabs_ + slab) * k_blocks_.count() + block) * panel_size();
@@ -203,103 +159,69 @@ void multiply_row(long k, const T* a, std::array<const T*, Slabs> b,
         for (int v = 0; v < Vectors; v++) store(sums[s] + v * n, values[s][v]);
 }
 
-// The rows of a step in tiles of at most MR that differ by one row at most; `Sums` sums for each.
-// Of several slots one is in use at a time, each with tiles of its own.
-template <class Element, int Sums>
-class Tiles {
+// The tiles of a step, and the products that fill them.
+template <class Element>
+class Tiles : public TileSums<Number<Element>> {
   public:
     using T = Number<Element>;
 
-    explicit Tiles(long most_rows, long slots = 1)
-        : mr_(mr<Element>()),
-          slot_size_((most_rows + mr_ - 1) / mr_ * Sums * size()),
-          memory_(slots * slot_size_) {}
-
-    // Goes on in this slot; `first_value` is where the rows begin in each of its tiles.
-    void select(long slot, long first_value) { begin_ = slot * slot_size_ + first_value; }
-
-    void set_rows(long rows) {
-        rows_ = rows;
-        count_ = (rows + mr_ - 1) / mr_;
-    }
-    long count() const { return count_; }
-    long first(long tile) const { return tile * rows_ / count_; }
-    int height(long tile) const { return static_cast<int>(first(tile + 1) - first(tile)); }
-    T* sum(long tile, int sum_index) const {
-        return memory_.data() + begin_ + (tile * Sums + sum_index) * size();
-    }
+    Tiles(long most_rows, int sums, long slots = 1)
+        : TileSums<T>(mr<Element>(), sums, most_rows, slots) {}
 
     // Sum `sum_index` of every tile (+)= its rows of `a` × one micro-panel of weights.
     void multiply(int sum_index, const StepMatrix<Element>& a,
                   const PackedWeights<Element>& weights, long panel, long slab,
                   bool accumulate) const {
         for (long b = 0; b < a.k_blocks().count(); b++)
-            for (long t = 0; t < count_; t++)
-                multiply_step(height(t), weights.width(panel), a.k_blocks().elements(b),
-                              a.at(b, first(t)), weights.at(panel, slab, b), sum(t, sum_index),
+            for (long t = 0; t < this->count(); t++)
+                multiply_step(this->height(t), weights.columns(panel).width,
+                              a.k_blocks().elements(b), a.at(b, this->first(t)),
+                              weights.at(panel, slab, b), this->sum(t, sum_index),
                               accumulate || b > 0);
     }
 
     // The sums of a step: sum k (+)= the rows of `a` × slab slabs[k] of the weights, for every slab
     // that is not −1; accumulate[k] says whether the sum has a part already.
     void multiply_step_sums(const StepMatrix<Element>& a, const PackedWeights<Element>& weights,
-                            long panel, const std::array<int, Sums>& slabs,
-                            const std::array<bool, Sums>& accumulate) const {
+                            long panel, const SlabNumbers& slabs,
+                            const std::array<bool, kMostSlabs>& accumulate) const {
+        const auto none = [](int slab) { return slab < 0; };
         if constexpr (std::is_same_v<Element, T>) {
-            if (rows_ == 1 &&
-                std::none_of(slabs.begin(), slabs.end(), [](int slab) { return slab < 0; })) {
-                multiply_one_row(a, weights, panel, slabs, accumulate);
+            if (this->rows() == 1 &&
+                std::none_of(slabs.begin(), slabs.begin() + this->sums(), none)) {
+                if (this->sums() == 1)
+                    multiply_one_row<1>(a, weights, panel, slabs, accumulate);
+                else
+                    multiply_one_row<kMostSlabs>(a, weights, panel, slabs, accumulate);
                 return;
             }
         }
-        for (int k = 0; k < Sums; k++)
-            if (slabs[static_cast<std::size_t>(k)] >= 0)
-                multiply(k, a, weights, panel, slabs[static_cast<std::size_t>(k)],
-                         accumulate[static_cast<std::size_t>(k)]);
-    }
-
-    // body(row, lanes, vectors of the sums) for every row, a vector at a time.
-    template <class Body>
-    void epilogue(const PackedWeights<Element>& weights, long panel, const Body& body) const {
-        constexpr int n = kLanes<T>;
-        const int lanes = weights.lanes(panel), width = weights.width(panel);
-        for (long t = 0; t < count_; t++)
-            for (int i = 0; i < height(t); i++)
-                for (int c = 0; c < lanes; c += n) {
-                    std::array<Vec<T>, Sums> sums;
-                    for (int s = 0; s < Sums; s++) sums[s] = load(sum(t, s) + i * width + c);
-                    const long column = weights.first(panel) + c;
-                    if (lanes - c >= n)
-                        body(first(t) + i, FullVector<T>{column}, sums);
-                    else
-                        body(first(t) + i, Tail<T>{column, lanes - c}, sums);
-                }
+        for (std::size_t k = 0; k < static_cast<std::size_t>(this->sums()); k++)
+            if (!none(slabs[k]))
+                multiply(static_cast<int>(k), a, weights, panel, slabs[k], accumulate[k]);
     }
 
   private:
+    template <std::size_t Sums>
     void multiply_one_row(const StepMatrix<T>& a, const PackedWeights<T>& weights, long panel,
-                          const std::array<int, Sums>& slabs,
-                          std::array<bool, Sums> accumulate) const {
+                          const SlabNumbers& slabs,
+                          const std::array<bool, kMostSlabs>& accumulate) const {
         for (long block = 0; block < a.k_blocks().count(); block++) {
             std::array<const T*, Sums> b;
             std::array<T*, Sums> sums;
+            std::array<bool, Sums> add;
             for (std::size_t k = 0; k < Sums; k++) {
                 b[k] = weights.at(panel, slabs[k], block);
-                sums[k] = sum(0, static_cast<int>(k));
+                sums[k] = this->sum(0, static_cast<int>(k));
+                add[k] = accumulate[k] || block > 0;
             }
             const long elements = a.k_blocks().elements(block);
-            if (weights.width(panel) == kLanes<T>)
-                multiply_row<1>(elements, a.at(block, 0), b, sums, accumulate);
+            if (weights.columns(panel).width == kLanes<T>)
+                multiply_row<1>(elements, a.at(block, 0), b, sums, add);
             else
-                multiply_row<2>(elements, a.at(block, 0), b, sums, accumulate);
-            accumulate.fill(true);
+                multiply_row<2>(elements, a.at(block, 0), b, sums, add);
         }
     }
-
-    long size() const { return mr_ * kNR<T>; }
-
-    long mr_, slot_size_, begin_ = 0, rows_ = 0, count_ = 0;
-    Workspace<T> memory_;
 };
 
 }  // namespace handgrad::recurrence
