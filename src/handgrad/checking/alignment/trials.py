@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from handgrad.checking.alignment.bounded import Lines
 from handgrad.checking.alignment.changes import Change
 from handgrad.checking.alignment.pieces import Piece
 from handgrad.checking.differences import directional
@@ -49,6 +50,10 @@ class Trials:
         self.functions, self.draws, self.runs = functions, draws, runs
         self.rights = [name for name in functions.gradients if name not in wrong]
         self.moved = _moved(functions, runs[0], functions.gradients, rng)
+        self.lines = Lines()
+        with self.lines.counted():
+            _, cache = run_forward(functions, runs[0].arrays)
+            backward(functions, copy.deepcopy(runs[0].dy), cache)
 
     def covered(self, change: Change, piece: Piece, wrong: tuple[str, ...]) -> tuple[str, ...]:
         """The wrong gradients that a change puts right on every draw, if it spoils none."""
@@ -63,10 +68,13 @@ class Trials:
         try:
             with piece.in_force(code), warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                found = self._on_draw(0, wrong)
-                found = self._on_draw(1, found) if found else ()
-                return self._elsewhere(found) if found else ()
-        except Exception:  # the changed function does not run
+                with self.lines.bounded():
+                    found = self._on_draw(0, wrong)
+                with self.lines.bounded():
+                    found = self._on_draw(1, found) if found else ()
+                with self.lines.bounded():
+                    return self._elsewhere(found) if found else ()
+        except Exception:  # the changed function does not run, or does not end
             return ()
 
     def _on_draw(self, number: int, names: Sequence[str]) -> tuple[str, ...]:
