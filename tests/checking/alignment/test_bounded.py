@@ -1,4 +1,4 @@
-"""A change of a loop's condition or step goes on for ever; the search ends all the same."""
+"""Changed functions are the user's code: their loops end, and what they print is not repeated."""
 
 from __future__ import annotations
 
@@ -30,3 +30,18 @@ def test_a_changed_loop_that_does_not_end_is_left():
     report = hg.check((repeated, repeated_backward), normal(3, 4))
     assert not report.ok
     assert {fault.gradient for fault in report.faults} == {"x"}
+
+
+def talking(x):
+    return np.sin(x), x
+
+
+def talking_backward(dy, x):
+    print("in backward")
+    return dy * np.sin(x)
+
+
+def test_what_changed_functions_print_is_not_repeated(capsys):
+    report = hg.check((talking, talking_backward), normal(3, 4))
+    assert not report.ok
+    assert capsys.readouterr().out.count("in backward") < 100

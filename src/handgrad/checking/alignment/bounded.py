@@ -13,7 +13,7 @@ from handgrad.checking.alignment.pieces import is_users
 
 #: Instructions that go back, which every loop has.
 _BACK: Final = frozenset(code for name, code in dis.opmap.items() if "JUMP_BACKWARD" in name)
-#: Times the lines of the loops in the unchanged run, and lines besides, that a changed one may take.
+#: Times the lines of the unchanged loops, and lines besides, that changed ones may take.
 _TIMES: Final = 20
 _BESIDES: Final = 1000
 

@@ -48,7 +48,8 @@ def _with_names(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> I
         if not _spreads(value, array):
             continue
         name = said(other)
-        if value.dtype.kind in "iu" and value.ndim:
+        # x − x and x / x are other ways to write 0 and 1, which no derivation has.
+        if name == part or (value.dtype.kind in "iu" and value.ndim):
             continue
         kind, phrase = "factor missing", MISSING + f" in {part}"
         if value.dtype.kind == "b":

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import io
 import warnings
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,8 +67,15 @@ class Trials:
         return self._covered_by(piece, code, wrong)
 
     def _covered_by(self, piece: Piece, code: Any, wrong: tuple[str, ...]) -> tuple[str, ...]:
+        quiet = io.StringIO()  # what the user's code prints it would print a thousand times
         try:
-            with piece.in_force(code), warnings.catch_warnings(), np.errstate(all="ignore"):
+            with (
+                piece.in_force(code),
+                warnings.catch_warnings(),
+                np.errstate(all="ignore"),
+                redirect_stdout(quiet),
+                redirect_stderr(quiet),
+            ):
                 warnings.simplefilter("ignore")
                 with self.lines.bounded():
                     found = self._on_draw(0, wrong)
