@@ -22,7 +22,7 @@ class EndlessError(Exception):
     """A changed function goes on far beyond the unchanged one."""
 
 
-class Lines:
+class LoopLines:
     """The lines of loops in the user's functions: counted once, and bounded from then on."""
 
     def __init__(self) -> None:

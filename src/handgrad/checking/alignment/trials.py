@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.checking.alignment.bounded import Lines
+from handgrad.checking.alignment.bounded import LoopLines
 from handgrad.checking.alignment.changes import Change
 from handgrad.checking.alignment.pieces import Piece
 from handgrad.checking.differences import directional
@@ -52,7 +52,7 @@ class Trials:
         self.functions, self.draws, self.runs = functions, draws, runs
         self.rights = [name for name in functions.gradients if name not in wrong]
         self.moved = _moved(functions, runs[0], functions.gradients, rng)
-        self.lines = Lines()
+        self.lines = LoopLines()
         with self.lines.counted():
             _, cache = run_forward(functions, runs[0].arrays)
             backward(functions, copy.deepcopy(runs[0].dy), cache)
