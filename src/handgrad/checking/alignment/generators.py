@@ -77,7 +77,7 @@ def _replacements(own: ast.AST, statement: Any, scope: CallScope) -> Iterator[Ch
     for place, node in _places(own):
         if not isinstance(getattr(node, "ctx", None), ast.Store):
             for new, kind, part, phrase in attempted(of_expression(place, node, scope)):
-                yield Change(place, new, kind, part, phrase.format(part), statement)
+                yield Change(place, new, kind, part, phrase.replace("{}", part), statement)
 
 
 def of_statement(
@@ -86,7 +86,7 @@ def of_statement(
     """Other statements: += for =, an update that repeats indices, none at all."""
 
     def change(new: Any, kind: str, part: str, phrase: str) -> Change:
-        return Change(place, new, kind, part, phrase.format(part), statement)
+        return Change(place, new, kind, part, phrase.replace("{}", part), statement)
 
     if isinstance(statement, ast.AugAssign):
         target = copy.deepcopy(statement.target)
@@ -140,7 +140,7 @@ def _insertions(own: ast.AST, statement: Any, scope: CallScope) -> Iterator[Chan
         if array is not None and array.dtype.kind == "i" and not array.ndim:
             continue
         for new, kind, part, phrase in attempted(inserted_at(node, array, scope)):
-            yield Change(place, new, kind, part, phrase.format(part), statement)
+            yield Change(place, new, kind, part, phrase.replace("{}", part), statement)
 
 
 def _is_owner(place: Place, node: ast.expr) -> bool:
