@@ -18,6 +18,7 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
 
+from handgrad.checking.alignment.reach import Reach, is_memory, is_unsound, makes_memory
 from handgrad.program.marking import nested
 
 #: Where code lies that is not the user's.
@@ -50,10 +51,20 @@ def is_users(code: CodeType) -> bool:
     return not any(whole.startswith(each) for each in _LIBRARIES)
 
 
-def observed(run: Callable[[], Any]) -> tuple[Any, dict[CodeType, Call]]:
-    """The result of a run, and the user's functions that it called, in this order."""
+@dataclass(eq=False)
+class Observed:
+    """A run: its result, the user's functions that it called, in this order, and their reach."""
+
+    result: Any
+    calls: dict[CodeType, Call]
+    leads_out: bool
+
+
+def observed(run: Callable[[], Any]) -> Observed:
+    """A run with its calls watched."""
     calls: dict[CodeType, Call] = {}
     known: dict[CodeType, bool] = {}
+    unsound: list[CodeType] = []
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
@@ -61,6 +72,8 @@ def observed(run: Callable[[], Any]) -> tuple[Any, dict[CodeType, Call]]:
             return
         if code not in known:
             known[code] = is_users(code)
+            if is_memory(code) or is_unsound(str(frame.f_globals.get("__name__", ""))):
+                unsound.append(code)
         if not known[code]:
             return
         call = calls.setdefault(code, Call(code))
@@ -75,7 +88,17 @@ def observed(run: Callable[[], Any]) -> tuple[Any, dict[CodeType, Call]]:
         result = run()
     finally:
         sys.setprofile(before)
-    return result, calls
+    reach = Reach()
+    leads_out = unsound or any(
+        reach.leads_out(code, call.names, call.scope) or _makes_memory(code)
+        for code, call in calls.items()
+    )
+    return Observed(result, calls, bool(leads_out))
+
+
+def _makes_memory(code: CodeType) -> bool:
+    tree = _tree(code)
+    return tree is not None and makes_memory(tree)
 
 
 @dataclass(eq=False)

@@ -6,6 +6,7 @@ after another.
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,11 +67,16 @@ class SourceSearch:
 
     @cached_property
     def pieces(self) -> list[Piece]:
-        """The user's functions that run in a pass."""
+        """The user's functions that run in a pass; none where it leaves arrays and Python."""
         done = self.runs[0]
-        (_, cache), before = observed(lambda: run_forward(self.functions, done.arrays))
-        _, after = observed(lambda: backward(self.functions, done.dy, cache))
-        return pieces(before, after)
+        with self.trials.kept.put_back():
+            before = observed(lambda: run_forward(self.functions, done.arrays))
+            _, cache = before.result
+            dy = copy.deepcopy(done.dy)
+            after = observed(lambda: backward(self.functions, dy, cache))
+        if before.leads_out or after.leads_out:
+            return []
+        return pieces(before.calls, after.calls)
 
     def faults(self) -> list[list[Hit]]:
         """For each fault the changes that put it right, all equivalent, best first."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from handgrad.checking.alignment.bounded import LoopLines
 from handgrad.checking.alignment.changes import Change
+from handgrad.checking.alignment.kept import Kept
 from handgrad.checking.alignment.pieces import Piece
 from handgrad.checking.differences import directional
 from handgrad.checking.hypotheses import Draw
@@ -53,7 +54,8 @@ class Trials:
         self.rights = [name for name in functions.gradients if name not in wrong]
         self.moved = _moved(functions, runs[0], functions.gradients, rng)
         self.lines = LoopLines()
-        with self.lines.counted():
+        self.kept = Kept([functions])
+        with self.kept.put_back(), self.lines.counted():
             _, cache = run_forward(functions, runs[0].arrays)
             backward(functions, copy.deepcopy(runs[0].dy), cache)
 
@@ -71,6 +73,7 @@ class Trials:
         try:
             with (
                 piece.in_force(code),
+                self.kept.put_back(),
                 warnings.catch_warnings(),
                 np.errstate(all="ignore"),
                 redirect_stdout(quiet),
