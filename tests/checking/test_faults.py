@@ -175,24 +175,28 @@ def test_a_forward_that_is_not_that_of_like_is_named():
 # Nothing is invented
 
 
-# The wrong backwards are lambdas: where a source can be read, the noise is a term too many.
+# The wrong backwards have no source: where one can be read, the noise is a term too many.
 
 
 def noise(array):
     return np.random.default_rng(array.size).normal(size=array.shape)
 
 
+def without_source(text, **names):
+    return eval(text, {"np": np, "noise": noise, **names})
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda dy, x: 2.0 * x * dy + noise(x) @ dy.T @ noise(x),
-        lambda dy, x: 2.0 * x * dy + np.sin(17.0 * x * dy),
-        lambda dy, x: dy[::-1] * noise(x),
+        "lambda dy, x: 2.0 * x * dy + noise(x) @ dy.T @ noise(x)",
+        "lambda dy, x: 2.0 * x * dy + np.sin(17.0 * x * dy)",
+        "lambda dy, x: dy[::-1] * noise(x)",
     ],
     ids=["noise", "a sine", "a mix"],
 )
 def test_what_fits_no_explanation_is_unknown(wrong):
-    fault = reported((square, wrong), normal(4, 5))[0]
+    fault = reported((square, without_source(wrong)), normal(4, 5))[0]
     assert (fault.gradient, fault.kind, fault.term) == ("x", "unknown", "")
     assert fault.confidence == 0.0
     assert "no explanation" in fault.message
@@ -212,16 +216,23 @@ def test_what_does_not_turn_with_dy_is_said_to(wrong):
     assert "not linear in dy" in fault.message
 
 
+def test_noise_where_a_source_can_be_read_is_a_term_too_many():
+    wrong = lambda dy, x: 2.0 * x * dy + noise(x) @ dy.T @ noise(x)  # noqa: E731
+    fault = reported((square, wrong), normal(4, 5))[0]
+    assert fault.kind == "extra term"
+    assert "+    wrong = lambda dy, x: 2.0 * x * dy" in fault.diff
+
+
 def test_noise_on_a_known_op_is_unknown():
-    right = hg.ops.layer_norm.backward
-    wrong = lambda dy, cache: (right(dy, cache)[0] + noise(dy) * dy, *right(dy, cache)[1:])  # noqa: E731
+    text = "lambda dy, cache: (right(dy, cache)[0] + noise(dy) * dy, *right(dy, cache)[1:])"
+    wrong = without_source(text, right=hg.ops.layer_norm.backward)
     faults = [each for each in reported(wrong, like="layer_norm") if each.situation == "usual"]
     assert [(fault.gradient, fault.kind) for fault in faults] == [("x", "unknown")]
 
 
 def test_an_explanation_needs_something_that_it_excludes():
     """One row, and values of one sign: "right except on row 0" or "where x > 0" says nothing."""
-    functions = square, lambda dy, x: 2.0 * x * dy + noise(x) * dy
+    functions = square, without_source("lambda dy, x: 2.0 * x * dy + noise(x) * dy")
     fault = reported(functions, np.abs(normal(1, 6)) + 0.1)[0]
     assert fault.kind == "unknown", fault.message
 

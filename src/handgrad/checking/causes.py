@@ -9,6 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.checking.alignment.beside import is_open, joined
+from handgrad.checking.alignment.budget import Budget
+from handgrad.checking.alignment.told import faults as changed
 from handgrad.checking.attempts import attempt
 from handgrad.checking.diagnosis import diagnose
 from handgrad.checking.hypotheses import Draw
@@ -32,6 +35,7 @@ def causes(
     wrong: tuple[str, ...],
     setup: Setup,
     rng: np.random.Generator,
+    budget: Budget,
     *,
     compared: bool,
 ) -> list[Fault]:
@@ -46,6 +50,12 @@ def causes(
         if any(fault.kind == "unknown" for fault in faults):
             faults = attempt(partial(_line_by_line, functions, done, second, faults, rng), faults)
             faults = attempt(partial(two_causes, faults, wrong, draws, functions.gradients), faults)
+        if not subject.is_ops_own and any(map(is_open, faults)):
+            (own,) = rng.spawn(1)  # so that inputs of later situations stay those of the seed
+            runs, given = (done, second), (wrong, own, setup.situation, budget)
+            none: list[Fault] = []
+            changes = attempt(partial(changed, functions, draws, runs, *given), none)
+            faults = joined(faults, changes)
     return [attempt(partial(_not_linear, functions, done, each, rng), each) for each in faults]
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking import sample_inputs
+from handgrad.checking.alignment.budget import Budget
 from handgrad.checking.attempts import attempt
 from handgrad.checking.causes import causes
 from handgrad.checking.diagnosis import explained_exception
@@ -61,6 +62,7 @@ class Checker:
         self.subject = subject
         self.seed = seed
         self.rng = rng
+        self.budget = Budget()
         #: Gradients found wrong, or not fit to be judged: nothing more is said of them.
         self.settled: set[str] = set()
         self.rows: list[GradientRow] = []
@@ -328,7 +330,8 @@ class Checker:
     ) -> list[Fault]:
         compared = self.is_compared(setup)
         try:
-            return causes(self.subject, functions, done, wrong, setup, self.rng, compared=compared)
+            given = (self.subject, functions, done, wrong, setup, self.rng, self.budget)
+            return causes(*given, compared=compared)
         except (
             Exception
         ) as error:  # the gradients are wrong, whatever the search for the cause does

@@ -37,6 +37,10 @@ class Fault:
     alternatives: tuple[tuple[str, str], ...] = ()
     #: False where it says why the gradients could not be judged, not that one is wrong.
     judged: bool = True
+    #: The line of the target's source that it concerns; 0 if unknown.
+    line: int = 0
+    #: The change of that source that was run and puts the gradient right, as a diff; "" if none.
+    diff: str = ""
 
 
 @dataclass(frozen=True)
@@ -142,6 +146,9 @@ class CheckReport:
             sure = f"sure to {fault.confidence:.0%}" if fault.confidence else "no cause found"
             if fault.judged:
                 yield f"[red]✗[/red] {_literal(fault.message)} [dim]({sure})[/dim]"
+                for line in fault.diff.splitlines()[1:]:
+                    colour = "red" if line.startswith("-") else "green"
+                    yield f"    [{colour}]{_literal(line)}[/{colour}]"
             else:
                 yield f"[yellow]?[/yellow] could not be judged: {_literal(fault.message)}"
         for name in self.undecided:

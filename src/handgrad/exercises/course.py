@@ -32,6 +32,9 @@ NAMES: Final = (
     "attention",
 )
 
+#: Kinds of faults that name words of the source and no term of a derivation, or nothing.
+_WITHOUT_A_TERM: Final = ("unknown", "flipped", "stale variable")
+
 
 @dataclass(frozen=True)
 class Exercise:
@@ -116,13 +119,18 @@ class Exercise:
                 "allowed: the forward that --start writes"
             )
         report = replace(check((answer.forward, answer.backward), *inputs), target=str(file))
-        unknown = [fault for fault in report.faults if fault.kind == "unknown"]
-        mistake = self._mistake(answer, inputs) if unknown else None
+        # A changed line would be the solution.
+        faults = [
+            replace(fault, message=fault.message.partition("; right with ")[0], diff="")
+            for fault in report.faults
+        ]
+        vague = [fault for fault in faults if fault.kind in _WITHOUT_A_TERM]
+        mistake = self._mistake(answer, inputs) if vague else None
         if mistake is None:
-            return report
+            return replace(report, faults=tuple(faults))
         kind, words = mistake
-        named = replace(unknown[0], kind=kind, message=words, confidence=1.0)
-        others = (fault for fault in report.faults if fault.kind != "unknown")
+        named = replace(vague[0], kind=kind, message=words, confidence=1.0)
+        others = (fault for fault in faults if fault not in vague)
         return replace(report, faults=(*others, named))
 
     def _mistake(

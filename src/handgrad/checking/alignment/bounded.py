@@ -1,0 +1,67 @@
+"""Runs of changed functions end: a change may make a loop that goes on for ever."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any, Final
+
+from handgrad.checking.alignment.pieces import is_users
+
+#: Instructions that go back, which every loop has.
+_BACK: Final = frozenset(code for name, code in dis.opmap.items() if "JUMP_BACKWARD" in name)
+#: Times the lines of the unchanged loops, and lines besides, that changed ones may take.
+_TIMES: Final = 20
+_BESIDES: Final = 1000
+
+
+class EndlessError(Exception):
+    """A changed function goes on far beyond the unchanged one."""
+
+
+class LoopLines:
+    """The lines of loops in the user's functions: counted once, and bounded from then on."""
+
+    def __init__(self) -> None:
+        self._allowed = sys.maxsize
+        self._users: dict[str, bool] = {}
+        self._taken = 0
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """The run of the unchanged functions."""
+        with self.bounded():
+            yield
+        self._allowed = _TIMES * self._taken + _BESIDES
+
+    @contextmanager
+    def bounded(self) -> Iterator[None]:
+        """A run that raises EndlessError where it takes more lines than are allowed."""
+        self._taken, before = 0, sys.gettrace()
+        sys.settrace(self._entered)
+        try:
+            yield
+        finally:
+            sys.settrace(before)
+
+    def _entered(self, frame: FrameType, event: str, _: Any) -> Any:
+        code = frame.f_code
+        return self._line if self._loops(code) else None
+
+    def _line(self, frame: FrameType, event: str, _: Any) -> Any:
+        if event == "line":
+            self._taken += 1
+            if self._taken > self._allowed:
+                raise EndlessError
+        return self._line
+
+    def _loops(self, code: CodeType) -> bool:
+        if _BACK.isdisjoint(code.co_code[::2]):
+            return False
+        path = code.co_filename
+        if path not in self._users:
+            self._users[path] = is_users(code)
+        return self._users[path]

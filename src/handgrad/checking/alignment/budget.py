@@ -1,0 +1,26 @@
+"""The processor time that one check may spend on changes of a source."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+_SECONDS: Final = 5.0
+
+
+class Budget:
+    """Seconds of processor time, of which searches on several inputs take what is left."""
+
+    def __init__(self, seconds: float = _SECONDS) -> None:
+        self.left = seconds
+
+    @contextmanager
+    def spent(self) -> Iterator[float]:
+        """The seconds left; what the block takes is taken from them."""
+        begin = time.process_time()
+        try:
+            yield self.left
+        finally:
+            self.left = max(0.0, self.left - (time.process_time() - begin))

@@ -1,0 +1,120 @@
+"""Other calls: another function, axis or order of the operands, or none."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from typing import Any, Final
+
+from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.variants import Variant, option
+from handgrad.checking.alignment.wording import said
+
+_REDUCING: Final = ("sum", "mean", "max", "min", "prod", "var", "std", "cumsum", "concatenate")
+_FUNCTIONS: Final = {
+    "sum": ("mean", "cumsum"),
+    "mean": ("sum",),
+    "maximum": ("minimum",),
+    "minimum": ("maximum",),
+    "argmax": ("argmin",),
+    "argmin": ("argmax",),
+    "tanh": ("cosh", "sinh"),
+    "sin": ("cos",),
+    "cos": ("sin",),
+    "exp": ("log", "expm1"),
+    "log": ("exp", "log1p"),
+    "sqrt": ("square",),
+    "square": ("sqrt",),
+    "triu": ("tril",),
+    "tril": ("triu",),
+    "dot": ("outer",),
+    "repeat": ("tile",),
+    "tile": ("repeat",),
+    "zeros_like": ("ones_like",),
+    "ones_like": ("zeros_like",),
+    "abs": ("sign",),
+    "var": ("std",),
+    "std": ("var",),
+    "append": (),
+}
+
+
+def of_call(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    name = node.func.id if isinstance(node.func, ast.Name) else name
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    is_method = owner is not None and scope.array(owner) is not None
+    operand = owner if is_method else node.args[0] if node.args else None
+    for other in _FUNCTIONS.get(name, ()):
+        func = copy.deepcopy(node.func)
+        if isinstance(func, ast.Attribute):
+            func.attr = other
+        new = ast.Call(func, node.args, node.keywords)
+        if {name, other} == {"sum", "mean"}:
+            kind = "sum for mean" if name == "sum" else "mean for sum"
+            yield new, kind, said(node), f"{{}} should be a {other}"
+        else:
+            yield new, "stale variable", f"{other} for {name}", "another function belongs there: {}"
+    if operand is not None and not isinstance(operand, ast.Starred):
+        phrase = "{} should not be applied"
+        yield operand, "extra factor", said(node), phrase
+    if name in ("T", "transpose") and operand is not None:
+        yield operand, "transposed", said(operand), "{} is transposed and should not be"
+    if name in _REDUCING and not any(k.arg == "axis" for k in node.keywords):
+        for axis in (0, 1, -1):
+            new = ast.Call(node.func, node.args, [*node.keywords, option("axis", axis)])
+            yield new, "wrong axis", said(node), f"{{}} is to be taken along axis {axis} alone"
+    if name in _REDUCING:
+        kept = [k for k in node.keywords if k.arg != "keepdims"]
+        if len(kept) == len(node.keywords):
+            kept.append(option("keepdims", True))
+        new = ast.Call(node.func, node.args, kept)
+        yield new, "wrong shape", said(node), "keepdims of {} makes another axis broadcast"
+        for keyword in node.keywords:
+            if keyword.arg == "axis":
+                others = [k for k in node.keywords if k is not keyword]
+                new = ast.Call(node.func, node.args, others)
+                yield new, "wrong axis", said(node), "{} is to be taken over all axes"
+                if isinstance(keyword.value, ast.Tuple):
+                    yield from _of_axes(node, keyword, others)
+    if name == "where" and len(node.args) == 3:
+        a, b, c = node.args
+        part = said(node)
+        new = ast.Call(node.func, [a, c, b], node.keywords)
+        yield new, "wrong branch", part, "the branches of {} are exchanged"
+    elif len(node.args) == 2:
+        new = ast.Call(node.func, node.args[::-1], node.keywords)
+        yield new, "operands swapped", said(node), "the operands of {} are exchanged"
+    if name == "dot" and is_method and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+        func = ast.Attribute(node.args[0], "dot", ast.Load())
+        new = ast.Call(func, [copy.deepcopy(node.func.value)], [])
+        yield new, "operands swapped", said(node), "the operands of {} are exchanged"
+    if name == "pop":
+        choices: tuple[list[ast.expr], ...] = ([], [ast.Constant(0)])
+        for args in choices:
+            if len(args) != len(node.args):
+                new = ast.Call(node.func, args, [])
+                yield (
+                    new,
+                    "stale variable",
+                    said(new),
+                    ("another element belongs there, first and last are swapped in order: {}"),
+                )
+    if name == "reversed" and operand is not None:
+        yield operand, "flipped", said(node), "the order of {} is reversed and should not be"
+    if name == "range":
+        func = ast.Name("reversed", ast.Load())
+        new = ast.Call(func, [node], [])
+        yield new, "flipped", said(node), "the order of {} should be reversed"
+
+
+def _of_axes(node: ast.Call, keyword: ast.keyword, others: list[ast.keyword]) -> Iterator[Variant]:
+    axes = keyword.value.elts if isinstance(keyword.value, ast.Tuple) else []
+    smaller: list[Any] = [[e for e in axes if e is not each] for each in axes]
+    larger: list[Any] = [[*axes, ast.Constant(k)] for k in range(4)]
+    for each in (*smaller, *larger):
+        value = each[0] if len(each) == 1 else ast.Tuple(each, ast.Load())
+        new = ast.Call(node.func, node.args, [*others, ast.keyword("axis", value)])
+        part = f"{said(node)}: {ast.unparse(value)} for {ast.unparse(keyword.value)}"
+        yield new, "wrong axis", part, "other axes belong there: {}"

@@ -1,0 +1,127 @@
+"""Changes of one place of a source: what people forget, exchange or add, in one table.
+
+A change is an expression (or a statement) for another at a place of the tree. It is made by
+changing the tree, so that what is run is what is told.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Place:
+    """A field of a node of the tree, or an element of one that is a list."""
+
+    parent: ast.AST
+    field: str
+    index: int | None = None
+
+    def get(self) -> Any:
+        found = getattr(self.parent, self.field)
+        return found if self.index is None else found[self.index]
+
+    def put(self, new: Any) -> None:
+        if self.index is None:
+            setattr(self.parent, self.field, new)
+        else:
+            getattr(self.parent, self.field)[self.index] = new
+
+
+@dataclass(eq=False)
+class Change:
+    """Another node at a place, as a kind of fault with the part concerned and a sentence.
+
+    statement: the statement that holds the place, as it stands in the file.
+    """
+
+    place: Place
+    new: Any
+    kind: str
+    part: str
+    phrase: str
+    statement: ast.stmt | ast.Lambda
+    #: More places that change with it, as where two operands are exchanged.
+    others: tuple[tuple[Place, Any], ...] = ()
+
+    @property
+    def line(self) -> int:
+        old = self.place.get()
+        return int(getattr(old, "lineno", self.statement.lineno))
+
+    @contextmanager
+    def made(self) -> Iterator[None]:
+        """The tree with the change in it."""
+        every = ((self.place, self.new), *self.others)
+        before = [(place, place.get()) for place, _ in every]
+        try:
+            for place, new in every:
+                place.put(_located(new, place.get()))
+            yield
+        finally:
+            for place, old in before:
+                place.put(old)
+
+
+def _located(new: Any, old: Any) -> Any:
+    """A node with places in the file, which are those of what it stands for."""
+    if not isinstance(new, ast.AST):
+        return new
+    line = getattr(old, "lineno", 1)
+    for node in ast.walk(new):
+        if isinstance(node, ast.expr | ast.stmt | ast.keyword) and not hasattr(node, "lineno"):
+            node.lineno = node.end_lineno = line
+            node.col_offset = node.end_col_offset = getattr(old, "col_offset", 0)
+    return new
+
+
+def statements(body: list[ast.stmt]) -> Iterator[tuple[Place, ast.stmt]]:
+    """Statements in order, those inside others too; functions inside are left to themselves."""
+    for statement in body:
+        place = Place(_Holder(body), "body", next(i for i, s in enumerate(body) if s is statement))
+        yield place, statement
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            yield from statements(getattr(statement, name, []))
+
+
+class _Holder(ast.AST):
+    """A list of statements as the field of a node."""
+
+    def __init__(self, body: list[ast.stmt]) -> None:
+        self.body = body
+
+
+def _asks_for_a_size(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(_, "shape" | "size" | "ndim") | ast.Slice():
+            return True
+        case ast.Call(ast.Name("len" | "range" | "enumerate")):
+            return True
+        case ast.Call(ast.Attribute(_, "size" | "shape" | "ndim" | "numel" | "arange")):
+            return True
+        case ast.Subscript(ast.Attribute(_, "shape")):
+            return True
+    return False
+
+
+def expressions(node: ast.AST) -> Iterator[tuple[Place, ast.expr]]:
+    """Places of expressions below a node, outermost first; those of inner statements are not.
+
+    What a size is asked of is left out: another array there may have the same size by chance.
+    """
+    if _asks_for_a_size(node):
+        return
+    for name, value in ast.iter_fields(node):
+        for index, each in enumerate(value) if isinstance(value, list) else ((None, value),):
+            if isinstance(each, ast.stmt | ast.Lambda):
+                continue
+            if isinstance(each, ast.expr):
+                yield Place(node, name, index), each
+            if isinstance(each, ast.AST):
+                yield from expressions(each)

@@ -1,0 +1,158 @@
+"""The table of changes: for each kind of expression, what may have been meant instead."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from handgrad.checking.alignment.changes import Change, Place, expressions, statements
+from handgrad.checking.alignment.inserting import inserted_at
+from handgrad.checking.alignment.pieces import Function, Piece
+from handgrad.checking.alignment.replacing import of_expression
+from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.variants import SIGN
+from handgrad.checking.alignment.wording import said
+from handgrad.checking.attempts import attempted
+
+
+def changes(piece: Piece, *, inserted: bool) -> Iterator[Change]:
+    """All changes of a function's lines: those of what is there, or insertions."""
+    for function, call in piece.regions:
+        scope = CallScope(function, call)
+        yield from _of_function(function, scope, inserted=inserted)
+
+
+def _of_function(function: Function, scope: CallScope, *, inserted: bool) -> Iterator[Change]:
+    body = function.body
+    if isinstance(body, ast.expr):
+        holders: list[tuple[Place | None, Any]] = [(None, function)]
+    else:
+        holders = list(statements(body))
+    for position, (place, statement) in enumerate(holders):
+        if isinstance(statement, ast.FunctionDef | ast.While | ast.ClassDef):
+            continue
+        if place is not None and not inserted:
+            following = holders[position + 1] if position + 1 < len(holders) else None
+            yield from of_statement(place, statement, following)
+        own = _header(statement)
+        if inserted:
+            yield from _insertions(own, statement, scope)
+        else:
+            yield from _replacements(own, statement, scope)
+
+
+def _header(statement: Any) -> ast.AST:
+    """The statement's own expressions: of a loop what it goes over, of a condition its test."""
+    if isinstance(statement, ast.For):
+        return _Head(statement, "iter")
+    if isinstance(statement, ast.If):
+        return _Head(statement, "test")
+    if isinstance(statement, ast.With | ast.Try):
+        return ast.Pass()
+    return statement  # type: ignore[no-any-return]
+
+
+class _Head(ast.AST):
+    """One field of a statement as if it were all of it."""
+
+    def __init__(self, statement: ast.AST, field: str) -> None:
+        self.statement, self.name = statement, field
+
+
+def _places(own: ast.AST) -> Iterator[tuple[Place, ast.expr]]:
+    if isinstance(own, _Head):
+        first = getattr(own.statement, own.name)
+        yield Place(own.statement, own.name), first
+        yield from expressions(first)
+    elif isinstance(own, ast.Lambda):
+        yield Place(own, "body"), own.body
+        yield from expressions(own.body)
+    else:
+        yield from expressions(own)
+
+
+def _replacements(own: ast.AST, statement: Any, scope: CallScope) -> Iterator[Change]:
+    for place, node in _places(own):
+        if not isinstance(getattr(node, "ctx", None), ast.Store):
+            for new, kind, part, phrase in attempted(of_expression(place, node, scope)):
+                yield Change(place, new, kind, part, phrase.replace("{}", part), statement)
+
+
+def of_statement(
+    place: Place, statement: ast.stmt, following: tuple[Place | None, Any] | None
+) -> Iterator[Change]:
+    """Other statements: += for =, an update that repeats indices, none at all."""
+
+    def change(new: Any, kind: str, part: str, phrase: str) -> Change:
+        return Change(place, new, kind, part, phrase.replace("{}", part), statement)
+
+    if isinstance(statement, ast.AugAssign):
+        target = copy.deepcopy(statement.target)
+        part = said(target)
+        new: ast.stmt = ast.Assign([target], statement.value)
+        yield change(new, "extra term", part, "{} is added to where it should be set")
+        for op, signs in ((ast.Add, ast.Sub), (ast.Sub, ast.Add), (ast.Mult, ast.Div)):
+            if isinstance(statement.op, op):
+                other = ast.AugAssign(statement.target, signs(), statement.value)
+                yield change(other, "wrong sign", said(statement.value), SIGN)
+        if isinstance(statement.target, ast.Subscript):
+            call = ast.parse("np.add.at()").body[0]
+            assert isinstance(call, ast.Expr)
+            assert isinstance(call.value, ast.Call)
+            array = copy.deepcopy(statement.target.value)
+            array.ctx = ast.Load()  # type: ignore[attr-defined]
+            call.value.args = [array, statement.target.slice, statement.value]
+            phrase = "repeated, duplicate indices of {} count once: np.add.at belongs there"
+            yield change(call, "term missing", part, phrase)
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        held = statement.targets[0]
+        phrase = "{} is overwritten where a sum over every step belongs (+=): the last one counts"
+        if isinstance(held, ast.Name | ast.Subscript | ast.Attribute):
+            for added in (ast.Add(), ast.Sub()):
+                new = ast.AugAssign(held, added, statement.value)
+                yield change(new, "term missing", said(held), phrase)
+    if isinstance(statement, ast.AugAssign | ast.Expr | ast.Assign):
+        yield change(ast.Pass(), "extra term", ast.unparse(statement), "{} is too many")
+    after: Place | None = following[0] if following is not None else None
+    later: Any = following[1] if following is not None else None
+    if after is not None:
+        same = after.get() is later and getattr(after.parent, "body", 0) is getattr(
+            place.parent, "body", 1
+        )
+        simple = isinstance(later, ast.Assign | ast.AugAssign | ast.Expr)
+        if same and simple and isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr):
+            part = f"{ast.unparse(later)} before {ast.unparse(statement)}"
+            phrase = f"the order of two lines is wrong: {part}"
+            swap = ((after, statement),)
+            yield Change(place, later, "stale variable", part, phrase, statement, swap)
+
+
+def _insertions(own: ast.AST, statement: Any, scope: CallScope) -> Iterator[Change]:
+    """What was left out at an expression: a sign, a factor, a term, a sum, an axis."""
+    for place, node in _places(own):
+        if not _takes_insertions(place, node):
+            continue
+        array = scope.array(node)
+        if array is None and (scope.value(node) is not None or _is_owner(place, node)):
+            continue
+        if array is not None and array.dtype.kind == "i" and not array.ndim:
+            continue
+        for new, kind, part, phrase in attempted(inserted_at(node, array, scope)):
+            yield Change(place, new, kind, part, phrase.replace("{}", part), statement)
+
+
+def _is_owner(place: Place, node: ast.expr) -> bool:
+    """Return whether a name stands before a dot, as that of a module or an object does."""
+    return isinstance(place.parent, ast.Attribute) and isinstance(node, ast.Name)
+
+
+def _takes_insertions(place: Place, node: ast.expr) -> bool:
+    if isinstance(getattr(node, "ctx", None), ast.Store) or isinstance(
+        node, ast.Constant | ast.Slice | ast.Tuple | ast.List | ast.Dict | ast.Starred
+    ):
+        return False
+    if place.field in ("slice", "func", "lower", "upper", "step"):
+        return False
+    return not isinstance(place.parent, ast.keyword)

@@ -1,0 +1,117 @@
+"""Insertions: a sign, factor, term, sum or transpose that was left out at an expression."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import numpy as np
+
+from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.variants import MISSING, SIGN, Variant, binary, option, parsed
+from handgrad.checking.alignment.wording import said
+
+
+def inserted_at(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iterator[Variant]:
+    part = said(node)
+    yield ast.UnaryOp(ast.USub(), node), "wrong sign", part, SIGN
+    dimensions = 2 if array is None else array.ndim
+    if dimensions >= 2:
+        new: ast.expr = ast.Attribute(node, "T", ast.Load())
+        if dimensions > 2:
+            new = _method(node, "swapaxes", ast.Constant(-1), ast.Constant(-2))
+        yield new, "transpose missing", part, "{} should be transposed"
+    for number in ("2", "0.5", "3"):
+        new = binary(parsed(number), ast.Mult(), node)
+        yield new, "scale missing", f"{number} {part}", f"the scale {number} is missing in {part}"
+    for axis in range(dimensions):
+        for keywords in ([], [option("keepdims", True)]):
+            new = _method(node, "sum", keywords=[option("axis", axis), *keywords])
+            yield new, "not reduced", part, f"a sum over axis {axis} of {{}} is missing"
+        index = [ast.Slice()] * axis + [ast.Slice(None, None, parsed("-1"))]
+        sliced = index[0] if len(index) == 1 else ast.Tuple([*index], ast.Load())
+        new = ast.Subscript(node, sliced, ast.Load())
+        yield new, "flipped", part, "{} should be flipped, in the reverse order"
+    if dimensions:
+        yield _method(node, "sum"), "not reduced", part, "a sum over all of {} is missing"
+    if dimensions > 2:
+        for axes in ((0, 1), (0, 2), (1, 2), (0, 2, 3), (0, 1, 2)):
+            listed = ast.Tuple([ast.Constant(each) for each in axes], ast.Load())
+            new = _method(node, "sum", keywords=[ast.keyword("axis", listed)])
+            yield new, "not reduced", part, f"a sum over axes {axes} of {{}} is missing"
+    yield from _with_names(node, array, scope)
+
+
+def _with_names(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iterator[Variant]:
+    part = said(node)
+    for other, value in scope.atoms:
+        if not _spreads(value, array):
+            continue
+        name = said(other)
+        # x − x and x / x are other ways to write 0 and 1, which no derivation has.
+        if name == part or (value.dtype.kind in "iu" and value.ndim):
+            continue
+        kind, phrase = "factor missing", MISSING + f" in {part}"
+        if value.dtype.kind == "b":
+            kind, phrase = "mask forgotten", f"the mask {{}} is forgotten in {part}"
+        elif not value.ndim:
+            kind, phrase = "scale missing", f"the scale {{}} is missing in {part}"
+        yield binary(node, ast.Mult(), other), kind, name, phrase
+        if value.dtype.kind == "b":
+            yield (
+                binary(node, ast.Mult(), ast.UnaryOp(ast.Invert(), other)),
+                kind,
+                f"~{name}",
+                phrase,
+            )
+            continue
+        inverse = binary(node, ast.Div(), other)
+        yield inverse, kind, f"1/{name}", phrase
+        if value.dtype.kind in "iu":
+            continue
+        one = ast.Constant(1)
+        for new, label in (
+            (binary(one, ast.Sub(), other), f"(1 − {name})"),
+            (binary(one, ast.Sub(), binary(other, ast.Pow(), ast.Constant(2))), f"(1 − {name}²)"),
+            (binary(other, ast.Mult(), binary(one, ast.Sub(), other)), f"{name} (1 − {name})"),
+            (ast.Compare(other, [ast.Gt()], [ast.Constant(0)]), f"({name} > 0)"),
+        ):
+            kind = "activation derivative forgotten"
+            phrase = f"the derivative of the activation, the factor {{}}, is forgotten in {part}"
+            if label.endswith("> 0)"):
+                kind, phrase = "mask forgotten", f"the mask {{}} is forgotten in {part}"
+            yield binary(node, ast.Mult(), new), kind, label, phrase
+        if value.ndim or array is None or not array.ndim:
+            for op, sign in ((ast.Add(), ""), (ast.Sub(), "−")):
+                phrase = f"the term {{}} is missing beside {part}"
+                yield binary(node, op, other), "term missing", f"{sign}{name}", phrase
+    yield from _with_products(node, array, scope)
+
+
+def _with_products(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iterator[Variant]:
+    """A product of matrices of names as a further term, or with one as a further factor."""
+    if array is None or array.ndim != 2 or not isinstance(node, ast.Name | ast.BinOp):
+        return
+    matrices = [(other, value) for other, value in scope.atoms if value.ndim == 2]
+    for other, value in matrices:
+        for factor in (other, ast.Attribute(other, "T", ast.Load())):
+            shape = value.shape if factor is other else value.shape[::-1]
+            if shape == (array.shape[1], array.shape[1]):
+                new = binary(node, ast.MatMult(), factor)
+                yield new, "factor missing", said(factor), MISSING
+
+
+def _method(
+    node: ast.expr, name: str, *args: ast.expr, keywords: list[ast.keyword] | None = None
+) -> ast.expr:
+    return ast.Call(ast.Attribute(node, name, ast.Load()), list(args), keywords or [])
+
+
+def _spreads(value: np.ndarray, array: np.ndarray | None) -> bool:
+    """Return whether a value broadcasts to the array's shape; true where that is not known."""
+    if array is None:
+        return True
+    try:
+        return np.broadcast_shapes(value.shape, array.shape) == array.shape
+    except ValueError:
+        return False

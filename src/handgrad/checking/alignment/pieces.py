@@ -1,0 +1,222 @@
+"""The user's functions that run in a pass, as trees that can be changed, compiled and put in force.
+
+A changed function takes the place of the original by its code object, so that whatever holds the
+function, such as a class, a dict of activations or a wrapper, runs the changed one.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import linecache
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+from typing import Any, Final
+
+from handgrad.checking.alignment.reach import Reach, is_memory, is_unsound, makes_memory
+from handgrad.program.marking import nested
+
+#: Where code lies that is not the user's.
+_LIBRARIES: Final = tuple(
+    str(Path(each).resolve())
+    for each in (
+        str(Path(__file__).parents[2]),
+        *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
+    )
+)
+Function = ast.FunctionDef | ast.Lambda
+
+
+@dataclass(eq=False)
+class Call:
+    """What was seen of a function: the values of its variables when it came back last."""
+
+    code: CodeType
+    names: dict[str, Any] = field(default_factory=dict)
+    scope: dict[str, Any] = field(default_factory=dict)
+    times: int = 0
+
+
+def is_users(code: CodeType) -> bool:
+    """Return whether code has a source that is neither ours nor a library's."""
+    path = code.co_filename
+    if code.co_name == "<module>" or not linecache.getlines(path):
+        return False
+    whole = str(Path(path).resolve())
+    return not any(whole.startswith(each) for each in _LIBRARIES)
+
+
+@dataclass(eq=False)
+class Observed:
+    """A run: its result, the user's functions that it called, in this order, and their reach."""
+
+    result: Any
+    calls: dict[CodeType, Call]
+    leads_out: bool
+
+
+def observed(run: Callable[[], Any]) -> Observed:
+    """A run with its calls watched."""
+    calls: dict[CodeType, Call] = {}
+    known: dict[CodeType, bool] = {}
+    unsound: list[CodeType] = []
+
+    def watch(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event not in ("call", "return"):
+            return
+        if code not in known:
+            known[code] = is_users(code)
+            if is_memory(code) or is_unsound(str(frame.f_globals.get("__name__", ""))):
+                unsound.append(code)
+        if not known[code]:
+            return
+        call = calls.setdefault(code, Call(code))
+        if event == "call":
+            call.times += 1
+        else:
+            call.names, call.scope = dict(frame.f_locals), frame.f_globals
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        result = run()
+    finally:
+        sys.setprofile(before)
+    reach = Reach()
+    leads_out = unsound or any(
+        reach.leads_out(code, call.names, call.scope) or _makes_memory(code)
+        for code, call in calls.items()
+    )
+    return Observed(result, calls, bool(leads_out))
+
+
+def _makes_memory(code: CodeType) -> bool:
+    tree = _tree(code)
+    return tree is not None and makes_memory(tree)
+
+
+@dataclass(eq=False)
+class Piece:
+    """A function of the user's: its tree, and those who run its code.
+
+    regions: the functions in it of which lines may be changed, each with what was seen of it.
+    """
+
+    code: CodeType
+    functions: list[FunctionType]
+    tree: Function
+    module: ast.Module
+    regions: list[tuple[Function, Call]]
+    in_forward: bool
+
+    def compiled(self) -> CodeType:
+        """The code of the tree as it is now. Raises ValueError where there is none."""
+        try:
+            whole = compile(self.module, self.code.co_filename, "exec", dont_inherit=True)
+        except (SyntaxError, TypeError) as error:
+            raise ValueError(str(error)) from error
+        for each in nested(whole):
+            if each.co_name == self.code.co_name and each.co_freevars == self.code.co_freevars:
+                return each
+        raise ValueError("the function's free variables have changed")
+
+    @contextmanager
+    def in_force(self, code: CodeType) -> Iterator[None]:
+        """Another code in the place of the function's."""
+        before = [function.__code__ for function in self.functions]
+        try:
+            for function in self.functions:
+                function.__code__ = code
+            yield
+        finally:
+            for function, own in zip(self.functions, before, strict=True):
+                function.__code__ = own
+
+
+def pieces(forward: dict[CodeType, Call], backward: dict[CodeType, Call]) -> list[Piece]:
+    """The functions that run in backward, then those that run in forward alone."""
+    every = {**backward, **{code: call for code, call in forward.items() if code not in backward}}
+    inner = {each for code in every for each in nested(code) if each is not code}
+    outer = [code for code in every if code not in inner]
+    holders: dict[int, list[FunctionType]] = {}
+    for each in gc.get_referrers(*outer) if outer else ():
+        if isinstance(each, FunctionType):
+            holders.setdefault(id(each.__code__), []).append(each)
+    found = []
+    for code in outer:
+        piece = _piece(code, every, backward, holders.get(id(code), []))
+        if piece is not None:
+            found.append(piece)
+    return sorted(found, key=lambda each: each.in_forward)
+
+
+def _piece(
+    code: CodeType,
+    every: dict[CodeType, Call],
+    backward: dict[CodeType, Call],
+    functions: list[FunctionType],
+) -> Piece | None:
+    tree = _tree(code)
+    if tree is None or not functions:
+        return None
+    module = _module(tree, code.co_freevars)
+    own = [each for each in nested(code) if each in every]
+    late = [each for each in own if each in backward]
+    regions = []
+    for each in late or own:
+        for node in ast.walk(tree):
+            if isinstance(node, Function) and _is_of(node, each):
+                regions.append((node, every[each]))
+                break
+    return Piece(code, functions, tree, module, regions, not late)
+
+
+def _is_of(node: ast.AST, code: CodeType) -> bool:
+    if isinstance(node, ast.Lambda):
+        return code.co_name == "<lambda>" and node.lineno == code.co_firstlineno
+    if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
+        return False
+    return code.co_firstlineno in (node.lineno, *(d.lineno for d in node.decorator_list))
+
+
+def _tree(code: CodeType) -> Function | None:
+    """The function's tree, of its own."""
+    text = "".join(linecache.getlines(code.co_filename))
+    try:
+        whole = ast.parse(text)
+    except SyntaxError:
+        return None
+    found = [n for n in ast.walk(whole) if isinstance(n, Function) and _is_of(n, code)]
+    if isinstance(found[0] if found else None, ast.Lambda):
+        found = [n for n in found if _same(n, code)]
+    return found[0] if found else None
+
+
+def _same(node: Function, code: CodeType) -> bool:
+    whole = compile(_module(node, code.co_freevars), code.co_filename, "exec", dont_inherit=True)
+    return any((c.co_code, c.co_consts) == (code.co_code, code.co_consts) for c in nested(whole))
+
+
+def _module(tree: Function, free: tuple[str, ...]) -> ast.Module:
+    """A module with the function alone, inside another that has the names of its closure."""
+    if isinstance(tree, ast.FunctionDef):
+        tree.decorator_list, tree.returns = [], None
+        statement: ast.stmt = tree
+        if free:  # asked for in vain, so that no change takes one of them away
+            asked = ast.parse("if 0:\n    " + "; ".join(free)).body[0]
+            tree.body.insert(0, asked)
+    else:
+        statement = ast.Assign([ast.Name("function", ast.Store())], tree)
+    if free:
+        around = ast.parse("def around():\n    pass").body[0]
+        assert isinstance(around, ast.FunctionDef)
+        values = [ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in free]
+        around.body = [*values, statement]
+        statement = around
+    return ast.fix_missing_locations(ast.Module([statement], []))

@@ -1,0 +1,243 @@
+"""Other expressions: another sign, name, number, index, operation or order."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import combinations, permutations
+from typing import Any, Final
+
+from handgrad.checking.alignment.called import of_call
+from handgrad.checking.alignment.changes import Place
+from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.variants import SIGN, Variant, binary, parsed
+from handgrad.checking.alignment.wording import said
+
+_SIGNS: Final = (ast.Add, ast.Sub)
+_COMPARED: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
+    ast.Gt: (ast.Lt, ast.GtE),
+    ast.GtE: (ast.LtE, ast.Gt),
+    ast.Lt: (ast.Gt, ast.LtE),
+    ast.LtE: (ast.GtE, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+}
+
+
+def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+    match node:
+        case ast.BinOp():
+            yield from _of_binary(node)
+        case ast.UnaryOp(ast.USub(), inner):
+            yield inner, "wrong sign", said(inner), SIGN
+        case ast.UnaryOp(ast.Invert() | ast.Not(), inner):
+            yield inner, "wrong branch", said(node), "the condition {} is the wrong way round"
+        case ast.Constant():
+            yield from _of_constant(place, node)
+        case ast.Compare(left, [op], [right]):
+            for other in _COMPARED.get(type(op), ()):
+                new = ast.Compare(left, [other()], [right])
+                part = f"{said(node)}: {said(new)} belongs there"
+                yield new, "wrong branch", part, "another condition belongs there: {}"
+        case ast.Call():
+            yield from of_call(node, scope)
+        case ast.Attribute(inner, "T"):
+            yield inner, "transposed", said(inner), "{} is transposed and should not be"
+        case ast.Tuple(elements):
+            for i, j in combinations(range(len(elements)), 2):
+                if len(elements) <= 8 and isinstance(place.parent, ast.Return):
+                    swapped = [*elements]
+                    swapped[i], swapped[j] = elements[j], elements[i]
+                    part = f"{said(elements[i])} and {said(elements[j])}"
+                    phrase = "{} come back in each other's place"
+                    yield ast.Tuple(swapped, ast.Load()), "gradients swapped", part, phrase
+    yield from _of_slice(node)
+    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        yield from _other_names(node, scope)
+
+
+def _other_names(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+    """Another value of the same kind; where the value is not to be had, of any."""
+    own = scope.array(node)
+    written = ast.unparse(node)
+    if own is None and scope.value(node) is not None:
+        return
+    for other, value in scope.atoms:
+        if ast.unparse(other) == written or (
+            own is not None and (own.ndim != value.ndim or own.dtype.kind != value.dtype.kind)
+        ):
+            continue
+        part = f"{said(other)} for {said(node)}"
+        yield other, "stale variable", part, "another variable belongs there: {}"
+
+
+def _of_binary(node: ast.BinOp) -> Iterator[Variant]:
+    left, op, right = node.left, node.op, node.right
+    if isinstance(op, _SIGNS):
+        other = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
+        yield binary(left, other, right), "wrong sign", said(right), SIGN
+        yield left, "extra term", said(right), "term {} is too many"
+        new = right if isinstance(op, ast.Add) else ast.UnaryOp(ast.USub(), right)
+        yield new, "extra term", said(left), "term {} is too many"
+        if not isinstance(right, ast.Constant):
+            yield (
+                binary(left, ast.Mult(), right),
+                "stale variable",
+                said(node),
+                ("a product belongs where {} stands"),
+            )
+        if isinstance(op, ast.Sub):
+            yield binary(right, op, left), "wrong sign", said(node), SIGN
+    if isinstance(op, ast.Mult | ast.Div):
+        yield left, "extra factor", said(right), _too_many(right)
+        if isinstance(op, ast.Mult):
+            yield right, "extra factor", said(left), _too_many(left)
+            yield (
+                binary(left, ast.MatMult(), right),
+                "stale variable",
+                said(node),
+                ("a product of matrices belongs where {} stands"),
+            )
+            yield (
+                binary(right, ast.Div(), left),
+                "scale inverted",
+                said(left),
+                ("{} multiplies where it should divide"),
+            )
+        phrase = "{} multiplies where it should divide"
+        if isinstance(op, ast.Div):
+            phrase = "{} divides where it should multiply"
+        turned: ast.operator = ast.Div() if isinstance(op, ast.Mult) else ast.Mult()
+        yield binary(left, turned, right), "scale inverted", said(right), phrase
+        for sign in (ast.Add(), ast.Sub()):
+            yield (
+                binary(left, sign, right),
+                "stale variable",
+                said(node),
+                ("a sum belongs where the product {} stands"),
+            )
+    if isinstance(op, ast.MatMult | ast.Div | ast.Pow):
+        yield (
+            binary(right, op, left),
+            "operands swapped",
+            said(node),
+            ("the operands of {} are exchanged"),
+        )
+    if isinstance(op, ast.MatMult):
+        yield (
+            binary(left, ast.Mult(), right),
+            "stale variable",
+            said(node),
+            ("a product element by element belongs where {} stands"),
+        )
+    if isinstance(op, ast.Pow):
+        yield left, "extra factor", said(node), "the power in {} should not be taken"
+    # a * (b + c) and a * b + c: brackets elsewhere.
+    if isinstance(left, ast.BinOp) and type(left.op) is not type(op):
+        new = binary(left.left, left.op, binary(left.right, op, right))
+        yield new, "brackets", said(node), "the brackets of {} belong elsewhere"
+    if isinstance(right, ast.BinOp) and type(right.op) is not type(op):
+        new = binary(binary(left, op, right.left), right.op, right.right)
+        yield new, "brackets", said(node), "the brackets of {} belong elsewhere"
+
+
+def _too_many(node: ast.expr) -> str:
+    return f"the {'scale' if isinstance(node, ast.Constant) else 'factor'} {{}} is too many"
+
+
+def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:
+    value: Any = node.value
+    phrase = "another number belongs there: {}"
+    if isinstance(value, bool):
+        yield ast.Constant(not value), "wrong axis", f"{not value} for {value}", phrase
+        return
+    if value is None or isinstance(value, str):
+        if isinstance(value, str) and "->" in value:
+            yield from _of_letters(value)
+        if value is None:
+            for axis in (0, 1, -1):
+                yield ast.Constant(axis), "wrong axis", f"{axis} for None", phrase
+        return
+    if not isinstance(value, int | float):
+        return
+    kind = "scaled"
+    if isinstance(place.parent, ast.keyword) and place.parent.arg in ("axis", "axes"):
+        kind = "wrong axis"
+        new = ast.Constant(None)
+        yield new, kind, f"None for {value}", "another axis belongs there: {}"
+        for axes in ((0, 1), (0, 2), (1, 2), (0, 2, 3), (0, 1, 2)):
+            listed = ast.Tuple([ast.Constant(each) for each in axes], ast.Load())
+            yield listed, kind, f"{axes} for {value}", "another axis belongs there: {}"
+    if isinstance(place.parent, ast.BinOp) and isinstance(place.parent.op, ast.Pow):
+        kind = "term scaled"
+        phrase = "another exponent, that is another power, belongs there: {}"
+    elif kind == "scaled" and isinstance(place.parent, ast.BinOp):
+        phrase = "the factor or number is wrong: {}"
+    elif kind == "scaled":
+        kind, phrase = "shifted", "another number, index or axis belongs there: {}"
+    values: list[Any] = [value + 1, value - 1, -value, 2 * value]
+    if isinstance(value, float) or isinstance(place.parent, ast.BinOp):
+        values += [
+            value / 2,
+            value / 4,
+            4 * value,
+            0.5,
+            1,
+            2,
+            3,
+            0,
+            *([1 / value] if value else []),
+        ]
+        values += [1.5, -0.5, value + 0.5, value - 0.5]
+    else:
+        values += [0, 1, 2, value + 2, value - 2]
+    for each in dict.fromkeys(v for v in values if v != value):
+        text = f"{each:g} for {value:g}".replace("-", "−")
+        yield parsed(repr(each)), kind, text, phrase
+
+
+def _of_letters(value: str) -> Iterator[Variant]:
+    """The letters of einsum: of one operand or of the result in another order."""
+    inputs, _, result = value.replace(" ", "").partition("->")
+    groups = [*inputs.split(","), result]
+    for i, group in enumerate(groups):
+        if not group.isalpha() or len(group) > 4:
+            continue
+        every = [*permutations(group)]
+        every += [tuple(group.replace(a, b)) for a in group for b in dict.fromkeys("".join(groups))]
+        for other in every:
+            changed = [*groups]
+            changed[i] = "".join(other)
+            if changed[i] != group:
+                text = f"{','.join(changed[:-1])}->{changed[-1]}"
+                yield (
+                    ast.Constant(text),
+                    "axes permuted",
+                    f"{text} for {value}",
+                    ("other letters belong there, the axes are swapped: {}"),
+                )
+
+
+def _of_slice(node: ast.expr) -> Iterator[Variant]:
+    if isinstance(node, ast.Slice):
+        phrase = "elements are taken one position away, by another slice: {}"
+        bounds = (node.lower, node.upper)
+        for lower, upper in (("1", None), (None, "-1"), (None, None), ("1", "-1")):
+            new = ast.Slice(
+                parsed(lower) if lower else None, parsed(upper) if upper else None, node.step
+            )
+            if ast.dump(new) != ast.dump(node) and all(
+                each is None or isinstance(each, ast.Constant | ast.UnaryOp) for each in bounds
+            ):
+                yield new, "shifted", f"{ast.unparse(new)} for {ast.unparse(node)}", phrase
+        step = None if node.step is not None else parsed("-1")
+        new = ast.Slice(node.lower, node.upper, step)
+        yield new, "flipped", ast.unparse(node), "{} is to be taken the other way round"
+    if isinstance(node, ast.Subscript):
+        index = node.slice
+        phrase = "another index belongs there, one element further or before: {}"
+        is_number = isinstance(index, ast.Name | ast.BinOp)
+        for op in (ast.Add(), ast.Sub()) if is_number else ():
+            moved = ast.Subscript(node.value, binary(index, op, ast.Constant(1)), node.ctx)
+            yield moved, "shifted", f"{ast.unparse(moved)} for {ast.unparse(node)}", phrase
+        yield node.value, "extra factor", said(node), "the index of {} does not belong there"

@@ -1,0 +1,98 @@
+"""The values that a function's expressions had when it was last run, and the names it could use."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.checking.alignment.pieces import Call, Function
+
+_PURE: Final = (
+    *(ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare),
+    *(ast.Tuple, ast.Slice, ast.operator, ast.unaryop, ast.cmpop, ast.expr_context),
+)
+#: Methods and functions that change nothing.
+_CALLS: Final = frozenset(
+    {
+        *("sum", "mean", "max", "min", "reshape", "transpose", "astype", "copy", "dot", "var"),
+        *("std", "exp", "log", "sqrt", "tanh", "maximum", "minimum", "where", "outer", "matmul"),
+        *("swapaxes", "abs", "sign", "square", "zeros_like", "ones_like", "einsum", "len"),
+        *("float", "int", "squeeze", "ravel", "expand_dims", "concatenate", "stack"),
+    }
+)
+
+
+class CallScope:
+    """What expressions of one function give, from the values of its variables at its end."""
+
+    def __init__(self, function: Function, call: Call) -> None:
+        self.function, self.call = function, call
+        self._values: dict[str, Any] = {}
+        self.atoms = list(self._atoms())
+
+    def value(self, node: ast.expr) -> Any:
+        """What an expression gives, None where it is not to be had without running a call."""
+        text = ast.unparse(node)
+        if text not in self._values:
+            self._values[text] = self._evaluated(node)
+        return self._values[text]
+
+    def _evaluated(self, node: ast.expr) -> Any:
+        if not all(map(_is_pure, ast.walk(node))):
+            return None
+        tree = ast.fix_missing_locations(ast.Expression(copy.deepcopy(node)))
+        try:
+            code: CodeType = compile(tree, "<part>", "eval")
+            with np.errstate(all="ignore"):
+                return eval(code, self.call.scope, self.call.names)
+        except Exception:  # a name that has no value at the end
+            return None
+
+    def array(self, node: ast.expr) -> np.ndarray | None:
+        """The value where it is an array or a number, else None."""
+        value = self.value(node)
+        if isinstance(value, bool | int | float | np.ndarray | np.generic):
+            found = np.asarray(value)
+            return found if found.dtype.kind in "fiub" else None
+        return None
+
+    def _atoms(self) -> Iterator[tuple[ast.expr, np.ndarray]]:
+        """Names, attributes and elements that the function could use, with their values."""
+        names = [ast.Name(name, ast.Load()) for name in self.call.names if name.isidentifier()]
+        found: dict[str, ast.expr] = {ast.unparse(each): each for each in names}
+        for node in ast.walk(self.function):
+            if isinstance(node, ast.Attribute | ast.Subscript | ast.Name):
+                plain = copy.deepcopy(node)
+                plain.ctx = ast.Load()
+                if all(map(_is_pure, ast.walk(plain))):
+                    found.setdefault(ast.unparse(plain), plain)
+        for name, value in list(self.call.names.items()):
+            for field in _fields(value):
+                found.setdefault(f"{name}{field}", ast.parse(f"{name}{field}", mode="eval").body)
+        for each in found.values():
+            array = self.array(each)
+            if array is not None:
+                yield each, array
+
+
+def _fields(value: Any) -> Iterator[str]:
+    """The parts of a cache or an object: fields, attributes, keys."""
+    if isinstance(value, dict):
+        yield from (f"[{key!r}]" for key in value if isinstance(key, str))
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        yield from (f".{name}" for name in value._fields)
+    elif hasattr(value, "__dict__") and not callable(value):
+        yield from (f".{name}" for name in vars(value) if name.isidentifier())
+
+
+def _is_pure(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        name = node.func.id if isinstance(node.func, ast.Name) else name
+        return name in _CALLS
+    return isinstance(node, (*_PURE, ast.keyword, ast.List))

@@ -1,0 +1,121 @@
+"""The search: changes in the order of their size, until one puts right what is wrong.
+
+Of equivalent changes the smallest edit of the source is told. Several faults are put right one
+after another.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from handgrad.checking.alignment.changes import Change
+from handgrad.checking.alignment.generators import changes
+from handgrad.checking.alignment.pieces import Piece, observed, pieces
+from handgrad.checking.alignment.size import size_of
+from handgrad.checking.alignment.trials import Trials
+from handgrad.checking.alignment.written import Written, written
+from handgrad.checking.attempts import attempt
+from handgrad.checking.hypotheses import Draw
+from handgrad.checking.trial import TrialRun, backward
+from handgrad.checking.trial import forward as run_forward
+from handgrad.forward_backward import ForwardBackward
+
+
+@dataclass(eq=False)
+class Hit:
+    """A change that puts gradients right, with the edit of the source that it is.
+
+    size: words that change.
+    """
+
+    change: Change
+    piece: Piece
+    covers: tuple[str, ...]
+    written: Written | None
+    size: float
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        return -len(self.covers), self.size
+
+
+class SourceSearch:
+    """The changes of one target's functions that put its gradients right."""
+
+    def __init__(
+        self,
+        functions: ForwardBackward,
+        draws: Sequence[Draw],
+        runs: Sequence[TrialRun],
+        wrong: Sequence[str],
+        rng: np.random.Generator,
+        seconds: float,
+    ) -> None:
+        self.end = time.process_time() + seconds
+        self.functions, self.runs = functions, runs
+        self.wrong = tuple(wrong)
+        self.trials = Trials(functions, draws, runs, wrong, rng)
+
+    def late(self) -> bool:
+        return time.process_time() > self.end
+
+    @cached_property
+    def pieces(self) -> list[Piece]:
+        """The user's functions that run in a pass; none where it leaves arrays and Python."""
+        done = self.runs[0]
+        with self.trials.kept.put_back():
+            before = observed(lambda: run_forward(self.functions, done.arrays))
+            _, cache = before.result
+            dy = copy.deepcopy(done.dy)
+            after = observed(lambda: backward(self.functions, dy, cache))
+        if before.leads_out or after.leads_out:
+            return []
+        return pieces(before.calls, after.calls)
+
+    def faults(self) -> list[list[Hit]]:
+        """For each fault the changes that put it right, all equivalent, best first."""
+        found = self.hits(self.wrong)
+        told: list[list[Hit]] = []
+        rest = set(self.wrong)
+        while found:
+            same = [hit for hit in found if set(hit.covers) == set(found[0].covers)]
+            told.append(same)
+            rest -= set(same[0].covers)
+            found = [hit for hit in found if set(hit.covers) <= rest]
+        return told
+
+    def hits(self, wrong: tuple[str, ...]) -> list[Hit]:
+        """The changes that put some of these gradients right and spoil none, best first."""
+        found: list[Hit] = []
+        for inserted, forward in ((False, False), (True, False), (False, True)):
+            for size, change, piece in self._by_size(inserted=inserted, forward=forward):
+                if self.late():
+                    break
+                whole = [hit.size for hit in found if len(hit.covers) == len(wrong)]
+                if whole and size > min(whole):
+                    break
+                hit = attempt(partial(self._hit, size, change, piece, wrong), None)
+                if hit is not None:
+                    found.append(hit)
+        return sorted(found, key=lambda hit: hit.rank)
+
+    def _hit(self, size: float, change: Change, piece: Piece, wrong: tuple[str, ...]) -> Hit | None:
+        covers = self.trials.covered(change, piece, wrong)
+        if not covers:
+            return None
+        return Hit(change, piece, covers, written(change, piece), size)
+
+    def _by_size(self, *, inserted: bool, forward: bool) -> list[tuple[float, Change, Piece]]:
+        every = [
+            (size_of(change), change, piece)
+            for piece in self.pieces
+            if piece.in_forward == forward
+            for change in changes(piece, inserted=inserted)
+        ]
+        return sorted(every, key=lambda each: each[0])

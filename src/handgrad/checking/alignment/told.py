@@ -1,0 +1,66 @@
+"""Changes that put gradients right, told as faults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from handgrad.checking.alignment.budget import Budget
+from handgrad.checking.alignment.kept import TooMuchError
+from handgrad.checking.alignment.search import Hit, SourceSearch
+from handgrad.checking.hypotheses import Draw
+from handgrad.checking.report import Fault
+from handgrad.checking.trial import TrialRun
+from handgrad.forward_backward import ForwardBackward
+
+#: Of a change that was run and has no rival: on other sizes another one may do the same.
+_SURE: Final = 0.9
+
+
+def faults(
+    functions: ForwardBackward,
+    draws: Sequence[Draw],
+    runs: Sequence[TrialRun],
+    wrong: Sequence[str],
+    rng: np.random.Generator,
+    situation: str,
+    budget: Budget,
+) -> list[Fault]:
+    """One fault for every gradient that a change of the user's source puts right."""
+    with budget.spent() as seconds:
+        try:
+            told = SourceSearch(functions, draws, runs, wrong, rng, seconds).faults()
+        except TooMuchError:  # a target that cannot be put back is run as it is alone
+            return []
+    return [_fault(name, same, situation) for same in told for name in same[0].covers]
+
+
+def _fault(name: str, same: Sequence[Hit], situation: str) -> Fault:
+    best, *others = same
+    change = best.change
+    message = f"d{name}: {change.phrase} (line {change.line})"
+    if best.written is not None:
+        message += f"; right with `{best.written.line}`"
+    here = (change.kind, change.line)
+    rivals = [
+        hit
+        for hit in others
+        if hit.rank == best.rank and (hit.change.kind, hit.change.line) != here
+    ]
+    if rivals:
+        other = rivals[0].change
+        message += f" (or, with the same effect here: {other.phrase}, line {other.line})"
+    places = {change.line, *(hit.change.line for hit in rivals)}
+    return Fault(
+        name,
+        change.kind,
+        change.part,
+        message,
+        _SURE / (len(places) + bool(rivals)),
+        situation,
+        tuple((hit.change.kind, hit.change.phrase) for hit in rivals[:1]),
+        line=change.line,
+        diff="" if best.written is None else best.written.diff,
+    )

@@ -1,0 +1,157 @@
+"""Runs of a target with a changed function in force, judged on several draws."""
+
+from __future__ import annotations
+
+import copy
+import io
+import warnings
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from handgrad.checking.alignment.bounded import LoopLines
+from handgrad.checking.alignment.changes import Change
+from handgrad.checking.alignment.kept import Kept
+from handgrad.checking.alignment.pieces import Piece
+from handgrad.checking.differences import directional
+from handgrad.checking.hypotheses import Draw
+from handgrad.checking.trial import TrialRun, backward, close, contraction, leaves, noise
+from handgrad.checking.trial import forward as run_forward
+from handgrad.checking.trial import run as run_trial
+from handgrad.forward_backward import ForwardBackward
+
+#: Of the directional derivative, beside the bound of the differences.
+_RELATIVE = 1e-6
+#: What is right has to be known this well, or a change proves nothing.
+_KNOWN = 1e-4
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Other inputs: a run at them, a direction, and the derivative of <y, dy> along it."""
+
+    done: TrialRun
+    directions: dict[str, np.ndarray]
+    expected: dict[str, float]
+    allowed: dict[str, float]
+
+
+class Trials:
+    """The target, with what is right on two cotangents and along directions at other inputs."""
+
+    def __init__(
+        self,
+        functions: ForwardBackward,
+        draws: Sequence[Draw],
+        runs: Sequence[TrialRun],
+        wrong: Sequence[str],
+        rng: np.random.Generator,
+    ) -> None:
+        self.functions, self.draws, self.runs = functions, draws, runs
+        self.rights = [name for name in functions.gradients if name not in wrong]
+        self.moved = _moved(functions, runs[0], functions.gradients, rng)
+        self.lines = LoopLines()
+        self.kept = Kept([functions])
+        with self.kept.put_back(), self.lines.counted():
+            _, cache = run_forward(functions, runs[0].arrays)
+            backward(functions, copy.deepcopy(runs[0].dy), cache)
+
+    def covered(self, change: Change, piece: Piece, wrong: tuple[str, ...]) -> tuple[str, ...]:
+        """The wrong gradients that a change puts right on every draw, if it spoils none."""
+        with change.made():
+            try:
+                code = piece.compiled()
+            except ValueError:
+                return ()
+        return self._covered_by(piece, code, wrong)
+
+    def _covered_by(self, piece: Piece, code: Any, wrong: tuple[str, ...]) -> tuple[str, ...]:
+        quiet = io.StringIO()  # what the user's code prints it would print a thousand times
+        try:
+            with (
+                piece.in_force(code),
+                self.kept.put_back(),
+                warnings.catch_warnings(),
+                np.errstate(all="ignore"),
+                redirect_stdout(quiet),
+                redirect_stderr(quiet),
+            ):
+                warnings.simplefilter("ignore")
+                with self.lines.bounded():
+                    found = self._on_draw(0, wrong)
+                with self.lines.bounded():
+                    found = self._on_draw(1, found) if found else ()
+                with self.lines.bounded():
+                    return self._elsewhere(found) if found else ()
+        except Exception:  # the changed function does not run, or does not end
+            return ()
+
+    def _on_draw(self, number: int, names: Sequence[str]) -> tuple[str, ...]:
+        draw, done = self.draws[number], self.runs[number]
+        y, cache = run_forward(self.functions, done.arrays)
+        pairs = zip(leaves(y), leaves(done.y), strict=True)
+        if not all(np.array_equal(a, b, equal_nan=True) for a, b in pairs):
+            return ()
+        found = backward(self.functions, copy.deepcopy(done.dy), cache)
+        right = tuple(n for n in names if _is_right(draw, n, found[n]))
+        spoilt = [n for n in self.rights if not close(found[n], draw.found[n], draw.dy)]
+        return () if spoilt else right
+
+    def _elsewhere(self, names: Sequence[str]) -> tuple[str, ...]:
+        moved = self.moved
+        if moved is None:
+            return tuple(names)
+        _, cache = run_forward(self.functions, moved.done.arrays)
+        found = backward(self.functions, copy.deepcopy(moved.done.dy), cache)
+
+        def holds(name: str) -> bool:
+            if name not in moved.expected:
+                return True
+            got = float(np.sum(np.asarray(found[name]) * moved.directions[name]))
+            return abs(got - moved.expected[name]) <= moved.allowed[name]
+
+        return tuple(name for name in names if holds(name))
+
+
+def _is_right(draw: Draw, name: str, found: Any) -> bool:
+    if np.shape(found) != np.shape(draw.right[name]) or not np.any(np.isfinite(draw.right[name])):
+        return False
+    size = np.nanmax(np.abs(draw.right[name]), initial=0.0)
+    if draw.tolerances[name] > _KNOWN * size:  # too little is known of what is right
+        return False
+    return draw.agrees(name, found, with_found=False)
+
+
+def _moved(
+    functions: ForwardBackward,
+    done: TrialRun,
+    names: Sequence[str],
+    rng: np.random.Generator,
+) -> Moved | None:
+    """Other inputs of floats, None where forward does not take them or has a kink there."""
+    arrays = {
+        name: np.asarray(each * (1.0 + 0.1 * rng.uniform(-1, 1, np.shape(each))))
+        if np.asarray(each).dtype.kind == "f"
+        else each
+        for name, each in done.arrays.items()
+    }
+    try:
+        with np.errstate(all="ignore"):
+            again = run_trial(functions, arrays, rng)
+            value = contraction(functions, again)
+            directions, expected, allowed = {}, {}, {}
+            for name in names:
+                direction = np.asarray(rng.standard_normal(np.shape(arrays[name])))
+                found = directional(
+                    value, dict(arrays), {name: direction}, noise=noise(functions, again)
+                )
+                if not np.isfinite(found.value) or not np.isfinite(found.bound):
+                    continue
+                directions[name], expected[name] = direction, found.value
+                allowed[name] = 4.0 * found.bound + _RELATIVE * abs(found.value)
+    except Exception:  # inputs of a special form, such as rows that add up to 1
+        return None
+    return Moved(again, directions, expected, allowed)

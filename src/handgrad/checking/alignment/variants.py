@@ -1,0 +1,24 @@
+"""The parts that kinds of changes share: new nodes, and sentences."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import Any, Final
+
+#: A new node, the kind of the fault, the part concerned, and the sentence.
+Variant = tuple[Any, str, str, str]
+SIGN: Final = "term {} has the wrong sign"
+MISSING: Final = "the factor {} is missing"
+
+
+def parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def binary(left: ast.expr, op: ast.operator, right: ast.expr) -> ast.expr:
+    return ast.BinOp(copy.deepcopy(left), op, copy.deepcopy(right))
+
+
+def option(name: str, value: Any) -> ast.keyword:
+    return ast.keyword(name, ast.Constant(value))

@@ -1,0 +1,52 @@
+"""Expressions of a source as formulas are read: `−x_hat * np.mean(a)` as −x̂ mean(a)."""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+from handgrad.program.text import symbol
+
+_INFIX: Final[dict[type[ast.operator], tuple[str, int]]] = {
+    ast.Add: (" + ", 1),
+    ast.Sub: (" − ", 1),
+    ast.Mult: (" ", 2),
+    ast.MatMult: (" @ ", 2),
+    ast.Div: ("/", 2),
+    ast.FloorDiv: (" // ", 2),
+    ast.Mod: (" % ", 2),
+}
+#: What arranges values and changes none reads as its operand.
+_SHAPING: Final = frozenset({"reshape", "astype", "asarray", "copy", "ravel", "squeeze", "array"})
+_POWERS: Final = {2: "²", 3: "³"}
+
+
+def said(node: ast.AST, around: int = 0) -> str:
+    """The text, in brackets where what stands around binds more tightly."""
+    match node:
+        case ast.Name(name):
+            return symbol(name)
+        case ast.Attribute(owner, "T"):
+            return said(owner, 4) + "ᵀ"
+        case ast.Attribute(ast.Name("self" | "cache" | "ctx"), name):
+            return symbol(name)
+        case ast.Constant(value):
+            return str(value).replace("-", "−")
+        case ast.UnaryOp(ast.USub(), operand):
+            return "−" + said(operand, 2)
+        case ast.BinOp(left, ast.Pow(), ast.Constant(power)) if power in _POWERS:
+            return said(left, 4) + _POWERS[int(str(power))]
+        case ast.BinOp(left, op, right) if type(op) in _INFIX:
+            sign, strength = _INFIX[type(op)]
+            written = said(left, strength) + sign + said(right, strength + 1)
+            return written if strength >= around else f"({written})"
+        case ast.Call(ast.Attribute(owner, name), args):
+            if not (isinstance(owner, ast.Name) and owner.id in ("np", "numpy", "torch", "math")):
+                args = [owner, *args]
+            if name in _SHAPING and args:
+                return said(args[0], around)
+            listed = args[:1] if name in ("sum", "mean", "max", "min", "prod") else args
+            return f"{name}({', '.join(map(said, listed))})"
+        case ast.Call(ast.Name(name), args):
+            return f"{name}({', '.join(map(said, args))})"
+    return ast.unparse(node).replace("-", "−")

@@ -1,0 +1,1 @@
+"""Wrong backwards in varied styles, and the changes that put them right."""
