@@ -50,6 +50,10 @@ from handgrad.targets import op_of, pair_of
 
 Arrays = Mapping[str, np.ndarray]
 
+#: Relative steps below those of float32, and above them.
+_FINE: Final = 2.0**-28
+_COARSE: Final = 2.0**-20
+
 #: Said of an object that is no function of its inputs.
 _STATEFUL: Final = (
     "forward and backward give something else on a second call of the same object: something is "
@@ -264,9 +268,11 @@ def _with_attributes(
     found = attributes(owner, methods, arrays)
     unjudged = (*functions.unjudged, *found.unjudged)
     notes = (_STATEFUL,) if found.is_stateful and not found.steps else ()
-    if not found.parameters and not found.is_stateful and not pair.takes_rate:
+    try:
+        start, read = twin_of(owner), twin_of(owner)
+    except Exception:  # an object that cannot be copied is called itself
         return replace(functions, unjudged=unjudged)
-    start = twin_of(owner)
+    is_plain = not found.parameters and not found.is_stateful and not pair.takes_rate
     set_rates(start, found.rates, RATE)
     named = {
         f"self.{name}" if name in functions.inputs else name: name for name in found.parameters
@@ -310,31 +316,77 @@ def _with_attributes(
         parameters={new: found.parameters[name] for new, name in named.items()},
         unjudged=unjudged,
         notes=notes,
-        source=backward,
-        forward_source=None,
+        source=inspect.unwrap(pair.on(read)[1]) if is_plain else backward,
+        forward_source=(
+            inspect.unwrap(pair.stateless(read)[0])
+            if is_plain and functions.forward_source is not None
+            else None
+        ),
     )
 
 
 def computes_as(functions: ForwardBackward, arrays: Arrays) -> ForwardBackward:
-    """The same, known to compute in float32 where float64 is refused or comes out as float32."""
+    """The same, known to compute in float32 where float64 is refused or rounded on the way.
 
-    def types(dtype: Any) -> set[Any] | None:
-        """The types of floats that come out; None where forward raises (reported elsewhere)."""
-        given = [np.asarray(arrays[name]) for name in functions.inputs]
-        converted = [np.array(x, dtype=dtype if x.dtype.kind == "f" else None) for x in given]
+    What tells is a value that y does not follow in steps finer than those of float32, whatever the
+    type that comes out.
+    """
+
+    def outputs(given: Sequence[Any]) -> list[np.ndarray] | None:
+        """The leaves of y; None where forward raises (reported elsewhere)."""
         try:
-            result = functions.forward(*converted)
-            found = list(leaves(result[0]))
+            return list(leaves(functions.forward(*given)[0]))
         except Exception:
             return None
-        return {each.dtype for each in found if each.dtype.kind == "f"}
+
+    def types(found: list[np.ndarray] | None) -> set[Any] | None:
+        return None if found is None else {x.dtype for x in found if x.dtype.kind == "f"}
 
     if not functions.takes_float64:
         return functions
-    wide = types(np.float64)
+    given = [np.asarray(arrays[name]) for name in functions.inputs]
     narrow = {np.dtype(np.float32)}
-    only_float32 = wide == narrow or (wide is None and types(np.float32) == narrow)
+    wide = outputs([_as_type(x, np.float64) for x in given])
+    only_float32 = types(wide) == narrow
+    if wide is None:
+        only_float32 = types(outputs([_as_type(x, np.float32) for x in given])) == narrow
+    elif not only_float32:
+        only_float32 = any(
+            _is_rounded(outputs, given, i, wide) for i, x in enumerate(given) if x.dtype.kind == "f"
+        )
     return replace(functions, takes_float64=False) if only_float32 else functions
+
+
+def _is_rounded(
+    outputs: Callable[[Sequence[Any]], list[np.ndarray] | None],
+    given: Sequence[np.ndarray],
+    position: int,
+    y: list[np.ndarray],
+) -> bool:
+    """Return whether y stays the same to the bit in fine steps of an input, and moves in coarse.
+
+    A float32 holds its value while it moves by less than half a unit in the last place.
+    """
+
+    def stays(step: float) -> bool:
+        # From the middle of what one float32 stands for.
+        middle = given[position].astype(np.float32).astype(np.float64)
+        start, end = (
+            outputs([middle * (1.0 + s) if i == position else x for i, x in enumerate(copies)])
+            for s, copies in ((0.0, [*map(np.array, given)]), (step, [*map(np.array, given)]))
+        )
+        if start is None or end is None or not start:
+            return False
+        return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(start, end, strict=True))
+
+    is_finite = all(each.dtype.kind == "f" and np.isfinite(each).all() for each in y)
+    if not np.any(given[position]) or not is_finite:
+        return False
+    return stays(_FINE) and not stays(_COARSE)
+
+
+def _as_type(x: np.ndarray, dtype: Any) -> np.ndarray:
+    return np.array(x, dtype=dtype if x.dtype.kind == "f" else None)
 
 
 def selected(functions: ForwardBackward, names: Sequence[str]) -> ForwardBackward:

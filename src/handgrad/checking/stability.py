@@ -58,7 +58,7 @@ def repeated(functions: ForwardBackward, done: TrialRun, names: Sequence[str]) -
     gradients = backward(functions, dy, cache)
     changed += [name for name in sample_inputs.written(before, kept) if name not in changed]
     first = {name: np.array(gradients[name]) for name in names}
-    second = backward(functions, done.dy if changed else dy, cache)
+    second = backward(functions, like_nested(done.dy, np.array) if changed else dy, cache)
     remarks: list[Fault] = []
     faults = [
         Fault("", "written to", name, f"{name} is written to; allowed: reading it", 1.0)
@@ -90,6 +90,7 @@ def other_cotangents(
     faults: list[Fault] = []
     remarks: list[Fault] = []
     trials: list[TrialRow] = []
+    part = 1e-9 if functions.takes_float64 else 1e-5
     for situation, dy, values_changed in sample_inputs.cotangents(done.y, done.dy):
         values = dy if values_changed else done.dy
         plain = like_nested(values, lambda array: np.array(array, order="C"))
@@ -105,7 +106,7 @@ def other_cotangents(
         wrong = [
             name
             for name in functions.gradients
-            if not close(other.gradients[name], again.gradients[name], dy)
+            if not close(other.gradients[name], again.gradients[name], dy, part)
         ]
         for name in wrong:
             message = f"d{name}: wrong for a {situation}; right when dy is contiguous"

@@ -421,12 +421,12 @@ def size_of(gradient: Any) -> float:
     return float(np.max(np.abs(np.asarray(gradient)), initial=0.0))
 
 
-def close(found: Any, right: Any, dy: Any) -> bool:
-    """Equal but for the order of float64 sums; 1e-9 of the gradient or, where it cancels, of dy."""
+def close(found: Any, right: Any, dy: Any, part: float = 1e-9) -> bool:
+    """Equal but for the order of sums: this part of the gradient or, where it cancels, of dy."""
     found, right = np.asarray(found), np.asarray(right)
     if found.shape != right.shape:
         return False
     scale = max(size_of(right), 1e-3 * max((size_of(each) for each in leaves(dy)), default=0.0))
     if not np.isfinite(scale):
-        return bool(np.allclose(found, right, rtol=1e-9, equal_nan=True))
-    return bool(np.all(np.abs(found - right) <= 1e-9 * scale))
+        return bool(np.allclose(found, right, rtol=part, equal_nan=True))
+    return bool(np.all(np.abs(found - right) <= part * scale))

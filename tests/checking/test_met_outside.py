@@ -1,0 +1,131 @@
+"""The smallest inputs of verdicts that were wrong on code met outside: false alarms and blame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import handgrad as hg
+
+
+def n(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.asarray(np.random.default_rng(seed).standard_normal(shape))
+
+
+class Keeps:
+    """Remembers the inputs of every forward until they are flushed."""
+
+    def __init__(self, w: np.ndarray) -> None:
+        self.w = w
+        self.seen: list[np.ndarray] = []
+
+    def forward(self, x: Any) -> Any:
+        self.seen.append(x)
+        return np.tanh(x @ self.w)
+
+    def backward(self, dy: Any) -> Any:
+        pairs = zip([dy], self.seen, strict=False)
+        return next((d * (1 - np.tanh(x @ self.w) ** 2)) @ self.w.T for d, x in pairs)
+
+
+def test_a_layer_that_keeps_a_list_is_right_and_its_state_is_said() -> None:
+    report = hg.check(Keeps(n(3, 4)), n(5, 3))
+    assert report.verdict == "right", str(report)
+    assert any("left over from the last call" in each.message for each in report.remarks)
+    assert str(report).splitlines()[0].startswith("✓ dx is right; the gradient of w was not judged")
+
+
+def test_an_object_is_left_as_it_was() -> None:
+    layer = Keeps(n(3, 4))
+    hg.check(layer, n(5, 3))
+    assert layer.seen == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_float32_inside_of_float64_is_judged_as_float32(seed: int) -> None:
+    w, b = n(4, 3, seed=seed), n(3, seed=seed + 100)
+
+    def forward(x: Any) -> Any:
+        kept = np.empty((len(x), 4), np.float32)
+        kept[:] = x
+        return np.tanh(kept @ w + b), kept
+
+    def backward(dy: Any, kept: Any) -> Any:
+        y = np.tanh(kept @ w + b)
+        return ((dy * (1 - y * y)) @ w.T).astype(np.float32)
+
+    x = n(5, 4, seed=seed + 200)
+    assert hg.check((forward, backward), x).verdict == "right"
+    wrong = hg.check((forward, lambda dy, kept: 1.5 * backward(dy, kept)), x)
+    assert wrong.verdict == "wrong"
+
+
+def test_float32_inside_of_a_torch_function() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Half(torch.autograd.Function):  # type: ignore[misc,name-defined]
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any) -> Any:
+            ctx.save_for_backward(x, w)
+            return (x.float() * w.float()).to(x.dtype)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, w = ctx.saved_tensors
+            dw = (g.float() * x.float()).sum(0)
+            return (g.float() * w.float()).to(x.dtype), dw.to(w.dtype)
+
+    report = hg.check(Half, n(5, 7), n(7, seed=1))
+    assert report.verdict == "right", str(report)
+
+
+def times(x: Any, w: Any) -> Any:
+    return x * w, (x, w)
+
+
+def over_dy_before(dy: Any, cache: Any) -> Any:
+    x, w = cache
+    np.multiply(dy, w, out=dy)
+    return dy, (dy * x).sum(axis=0)
+
+
+def over_dy_after(dy: Any, cache: Any) -> Any:
+    x, w = cache
+    dw = (dy * x).sum(axis=0)
+    np.multiply(dy, w, out=dy)
+    return dy, dw
+
+
+@pytest.mark.parametrize(("backward", "wrong"), [(over_dy_before, {"w"}), (over_dy_after, set())])
+def test_a_gradient_written_over_dy_is_not_blamed_for_it(backward: Any, wrong: set[str]) -> None:
+    report = hg.check((times, backward), n(5, 4), n(4, seed=1))
+    assert report.faults[0].kind == "written to"
+    assert {fault.gradient for fault in report.faults[1:]} == wrong
+    assert {row.gradient for row in report.gradients if row.verdict == "wrong"} == wrong
+
+
+class Loss:
+    """A loss in the form of textbooks: backward has a default, and no gradient for labels."""
+
+    def forward(self, x: Any, t: Any) -> Any:
+        e = np.exp(x - x.max(axis=1, keepdims=True))
+        self.y, self.t = e / e.sum(axis=1, keepdims=True), t
+        return -np.log(self.y[np.arange(len(t)), t]).mean()
+
+    def backward(self, dout: Any = 1) -> Any:
+        dx = self.y.copy()
+        dx[np.arange(len(self.t)), self.t] -= 1
+        return dout * dx / len(self.t)
+
+
+def test_a_backward_with_a_default() -> None:
+    labels = np.array([0, 1, 4, 2])
+    assert hg.check(Loss(), n(4, 5), labels).verdict == "right"
+
+    class Sums(Loss):
+        def backward(self, dout: Any = 1) -> Any:
+            return super().backward(dout) * len(self.t)
+
+    assert hg.check(Sums(), n(4, 5), labels).verdict == "wrong"
