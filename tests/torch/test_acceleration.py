@@ -200,9 +200,7 @@ def test_an_optimizer_goes_on_through_both() -> None:
 
 
 def test_only_modules_are_taken() -> None:
-    with pytest.raises(
-        ArgumentError, match=r"restore: a int is given; allowed: a torch\.nn"
-    ):
+    with pytest.raises(ArgumentError, match=r"restore: a int is given; allowed: a torch\.nn"):
         hgt.restore(3)
     with pytest.raises(ArgumentError, match=r"accelerate: a type is given; allowed: a torch\.nn"):
         hgt.accelerate(nn.Linear)
