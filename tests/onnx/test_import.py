@@ -119,6 +119,46 @@ def test_a_part_of_a_graph_is_read(tmp_path) -> None:
         hg.import_onnx(path, start="none")
 
 
+LSTM_STATES = {
+    "R": np.zeros((1, 8, 2), np.float32),
+    "W": np.zeros((1, 8, 3), np.float32),
+    "zero": np.asarray(0),
+    "one": np.asarray([1]),
+    "minus": np.asarray(-1),
+    "rows": np.asarray([-1, 1]),
+}
+
+
+@pytest.mark.parametrize(
+    ("following", "said"),
+    [
+        ([], "node 'the-LSTM', a LSTM; expected that its steps or its last state Y_h are read"),
+        ([("Squeeze", ["h", "one"], {})], "node 'the-Squeeze', a Squeeze; expected the last state"),
+        (
+            [("Gather", ["h", "zero"], {"axis": 1})],
+            "node 'the-Gather', a Gather; expected the",
+        ),
+        (
+            [("Concat", ["h", "other"], {"axis": 0}), ("Gather", ["Concat.y", "minus"], {})],
+            "node 'the-Concat', a Concat; expected the states of all layers",
+        ),
+        (
+            [("Transpose", ["h"], {"perm": [1, 0, 2]}), ("Reshape", ["Transpose.y", "rows"], {})],
+            "node 'the-Transpose', a Transpose; expected the last state",
+        ),
+    ],
+)
+def test_another_part_of_the_last_state_is_named(following, said, tmp_path) -> None:
+    recurrent = onnx.helper.make_node(
+        "LSTM", ["Transpose.x", "W", "R"], ["steps", "h"], name="the-LSTM"
+    )
+    swap = onnx.helper.make_node("Transpose", ["x"], ["Transpose.x"], perm=[1, 0, 2])
+    nodes = [swap, recurrent, *(node(kind, *inputs, **said_) for kind, inputs, said_ in following)]
+    path = file_of(tmp_path, nodes, LSTM_STATES, outputs=["end"])
+    with pytest.raises(hg.errors.DataError, match=re.escape(said)):
+        hg.import_onnx(path)
+
+
 def node(kind: str, *inputs: str, **attributes):
     return onnx.helper.make_node(kind, inputs, [f"{kind}.y"], name=f"the-{kind}", **attributes)
 

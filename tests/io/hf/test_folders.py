@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.errors import ArgumentError, DataError, HandgradWarning
+from handgrad.errors import ArgumentError, DataError
 from tests.io.hf.layouts import Layout, layout, write_folder, write_safetensors
 
 Change = Callable[[Path], Any]
@@ -76,6 +76,18 @@ DAMAGES: dict[str, tuple[Change, str]] = {
         _config(rope_parameters={"rope_type": "dynamic", "factor": 2.0}),
         "rope_type is 'dynamic'; allowed: linear, llama3, yarn",
     ),
+    "two bases": (
+        _config(rope_theta=5e5, rope_parameters={"rope_theta": 1e4}),
+        "rope_theta is 500000.0; expected what rope_parameters says, 10000.0",
+    ),
+    "two scalings": (
+        _config(rope_scaling={"factor": 2.0}, rope_parameters=LINEAR),
+        "rope_scaling is 'factor=2.0'; expected what rope_parameters says, 4.0",
+    ),
+    "sections of another kind": (
+        _config(rope_parameters={"rope_type": "default", "mrope_section": [2, 1, 1]}),
+        "mrope_section of the positions is .*; expected null, because their rope_type is default",
+    ),
     "a base of no number": (_config(rope_parameters={"rope_theta": "x"}), "rope_theta is 'x'; exp"),
     "a scaling of no table": (_config(rope_parameters=3), "rope_parameters is 3; expected a table"),
     "part of a head in a table": (
@@ -122,13 +134,39 @@ def test_a_damaged_folder(change: Change, message: str, tmp_path: Path) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_entries_that_nothing_looks_at_are_named(tmp_path: Path) -> None:
+def test_entries_that_nothing_knows_are_refused_with_their_names(tmp_path: Path) -> None:
     folder = write_folder(tmp_path, layout("llama"), rope_interleaved=False, use_cache=False)
     hg.Llama.from_pretrained(folder)
     write_folder(tmp_path, layout("llama"), attn_logit_softcapping=50.0, unread=[1])
-    said = "config.json: nothing looks at 'attn_logit_softcapping', 'unread'; expected entries wi"
-    with pytest.warns(HandgradWarning, match=said):
+    said = "config.json: nothing here knows 'attn_logit_softcapping', 'unread'; expected entries th"
+    with pytest.raises(DataError, match=said):
         hg.Llama.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "qwen2", "qwen3", "bert"])
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        ("embedding_multiplier", 12.0),
+        ("logits_scaling", 8.0),
+        ("rope_local_base_freq", 1e4),
+        ("is_encoder_decoder", True),
+        ("attn_temperature_tuning", True),
+        ("query_pre_attn_scalar", 256),
+    ],
+)
+def test_settings_of_other_families_are_refused(name, entry, value, tmp_path: Path) -> None:
+    found = layout(name)
+    folder = write_folder(tmp_path, found, **{entry: value})
+    with pytest.raises(DataError, match=f"nothing here knows '{entry}'"):
+        found.kind.from_pretrained(folder)
+
+
+def test_settings_of_generation_and_training_may_be_there(tmp_path: Path) -> None:
+    found = layout("llama")
+    settings = {"num_return_sequences": 1, "typical_p": 1.0, "layerdrop": 0.1, "_attn": "eager"}
+    folder = write_folder(tmp_path, found, **settings)
+    found.kind.from_pretrained(folder)
 
 
 def test_what_is_no_folder(tmp_path: Path) -> None:

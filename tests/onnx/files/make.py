@@ -35,6 +35,52 @@ class Steps(Last):
         return self.head(y)
 
 
+class State(Last):
+    """A recurrent layer and its last state, taken as `how` says, with a linear layer behind."""
+
+    def __init__(self, kind: type[nn.RNNBase], how: str, **settings: object) -> None:
+        super().__init__(kind, **settings)
+        self.how = how
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        _, h = self.recurrent(x)
+        h = h[0] if isinstance(h, tuple) else h
+        taken = {
+            "last": lambda: h[-1],
+            "squeezed": lambda: h.squeeze(0),
+            "both": lambda: torch.cat((h[-2], h[-1]), -1),
+            "flat": lambda: h.transpose(0, 1).flatten(1),
+        }
+        return self.head(taken[self.how]())
+
+
+#: Ways to take the last state, and the settings of the layer.
+STATES = {
+    "last": ("last", {}),
+    "last-of-2": ("last", {"num_layers": 2}),
+    "squeezed": ("squeezed", {}),
+    "both": ("both", {"bidirectional": True}),
+    "both-of-2": ("both", {"bidirectional": True, "num_layers": 2}),
+    "flat": ("flat", {"bidirectional": True}),
+}
+#: Versions of the standard's operators for each exporter, in turn; the newer one begins at 18.
+TRACED, EXPORTED = (15, 16, 17, 18, 19, 20), (18, 19, 20, 21)
+
+
+def states() -> dict[str, tuple[nn.Module, int, int]]:
+    """Models of last states, with the versions that both exporters write."""
+    kinds = {"lstm": nn.LSTM, "gru": nn.GRU}
+    return {
+        f"{kind}-state-{name}": (
+            State(kinds[kind], how, **settings),
+            TRACED[i % len(TRACED)],
+            EXPORTED[i % len(EXPORTED)],
+        )
+        for kind in kinds
+        for i, (name, (how, settings)) in enumerate(STATES.items())
+    }
+
+
 def models() -> dict[str, tuple[nn.Module, torch.Tensor]]:
     image, row, sequence = torch.randn(2, 2, 8, 9), torch.randn(2, 5), torch.randn(2, 7, 3)
     return {
@@ -87,31 +133,47 @@ def models() -> dict[str, tuple[nn.Module, torch.Tensor]]:
 def main() -> None:
     torch.manual_seed(0)
     for name, (model, x) in models().items():
-        model.eval()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            torch.onnx.export(
-                model,
-                (x,),
-                FOLDER / f"{name}-traced.onnx",
-                dynamo=False,
-                input_names=["x"],
-                dynamic_axes={"x": {0: "batch"}},
-            )
-            torch.onnx.export(
-                model,
-                (x,),
-                FOLDER / f"{name}.onnx",
-                dynamo=True,
-                external_data=False,
-                input_names=["x"],
-                dynamic_shapes=({0: torch.export.Dim("batch")},),
-                verbose=False,
-            )
+        write(name, model, x)
+    sequence = torch.randn(2, 7, 3)
+    for name, (model, traced, exported) in states().items():
+        write(name, model, sequence, traced, exported)
     for path in FOLDER.glob("*.onnx"):
         strip(path)
     # The exporter on torch.export takes an RNN apart, into products of every step.
     (FOLDER / "rnn.onnx").unlink()
+
+
+def write(
+    name: str,
+    model: nn.Module,
+    x: torch.Tensor,
+    traced: int | None = None,
+    exported: int | None = None,
+) -> None:
+    """The files of both exporters, in these versions."""
+    model.eval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            model,
+            (x,),
+            FOLDER / f"{name}-traced.onnx",
+            dynamo=False,
+            input_names=["x"],
+            dynamic_axes={"x": {0: "batch"}},
+            opset_version=traced,
+        )
+        torch.onnx.export(
+            model,
+            (x,),
+            FOLDER / f"{name}.onnx",
+            dynamo=True,
+            external_data=False,
+            input_names=["x"],
+            dynamic_shapes=({0: torch.export.Dim("batch")},),
+            opset_version=exported,
+            verbose=False,
+        )
 
 
 def strip(path: Path) -> None:

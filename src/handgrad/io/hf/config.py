@@ -1,21 +1,20 @@
 """The entries of a config.json, each looked at before it is used.
 
-An entry that nothing has looked at may change the numbers, so a warning names it, unless it is
-known not to, or says what an absent one says.
+An entry that nothing has looked at may change the numbers, so it is refused with its name, unless
+it is known not to, or says what an absent one says.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from handgrad.data.files import read_json
 from handgrad.dispatch.values import shown
-from handgrad.errors import DataError, HandgradWarning
+from handgrad.errors import DataError
 from handgrad.escaping import listed, quoted
 
 CONFIG: Final = "config.json"
@@ -30,7 +29,10 @@ _WITHOUT_EFFECT: Final = re.compile(
     r"|.*dropout(_prob)?|(attn|embd|resid)_pdrop|initializer_range|use_cache|output_.*|return_dict.*"
     r"|max_length|min_length|do_sample|num_beams|temperature|top_k|top_p|repetition_penalty"
     r"|gradient_checkpointing|chunk_size_feed_forward|pretraining_tp|reorder_and_upcast_attn|n_ctx"
-    r"|tie_word_embeddings|sliding_window|max_window_layers|directionality"
+    r"|tie_word_embeddings|sliding_window|max_window_layers|directionality|length_penalty"
+    r"|num_return_sequences|num_beam_groups|typical_p|early_stopping|(encoder_)?no_repeat_ngram_size"
+    r"|diversity_penalty|bad_words_ids|(begin_)?suppress_tokens|remove_invalid_values|forced_.*"
+    r"|exponential_decay_length_penalty|tf_legacy_loss|use_bfloat16|predict_special_tokens|layerdrop"
 )
 
 
@@ -95,19 +97,17 @@ class Config:
             if found != value:
                 raise self.error(name, found, repr(value) if value is not None else "null")
 
-    def warn_of_unused(self) -> None:
-        """Name what nothing has looked at, where it may change the numbers."""
+    def refuse_unread(self) -> None:
+        """Raise DataError for what nothing has looked at, where it may change the numbers."""
         names = [
             quoted(name)
             for name, value in self.values.items()
             if name not in self._used and value and not _WITHOUT_EFFECT.fullmatch(name)
         ]
         if names:
-            warnings.warn(
-                f"{self.path}: nothing looks at {listed(names, 5)}; expected entries "
-                "without an effect on the numbers",
-                HandgradWarning,
-                stacklevel=4,
+            raise DataError(
+                f"{self.path}: nothing here knows {listed(names, 5)}; expected entries that are "
+                "known, because others may change the numbers: take them out if they do not"
             )
 
     def error(self, name: str, found: Any, expected: str) -> DataError:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from handgrad.errors import ArgumentError
+from handgrad.escaping import cut
 from handgrad.io.hf import names
 from handgrad.io.hf.config import Config
 from handgrad.io.hf.names import Names
@@ -124,17 +125,29 @@ def _check_window(config: Config) -> None:
 
 def _rotary(config: Config) -> tuple[float, Settings | None]:
     """The base and the scaling, in today's entry `rope_parameters` or in the two before it."""
-    entries = {**config.table("rope_scaling"), **_of_layers(config)}
+    older, entries = config.table("rope_scaling"), _of_layers(config)
+    for name in older.keys() & entries.keys():
+        if older[name] != entries[name]:
+            expected = f"what rope_parameters says, {entries[name]!r}"
+            raise config.error("rope_scaling", f"{name}={older[name]!r}", expected)
+    entries = {**older, **entries}
     part = entries.pop("partial_rotary_factor", None)
     if part not in (None, 1.0):
         raise config.error("partial_rotary_factor", part, "1.0")
-    base = entries.pop("rope_theta", None)
-    if base is None:
-        base = config.number("rope_theta", 10000.0)
-    base = config.positive("rope_theta", base)
+    base, outer = entries.pop("rope_theta", None), config.entry("rope_theta")
+    if base is not None and outer not in (None, base):
+        raise config.error("rope_theta", outer, f"what rope_parameters says, {base!r}")
+    base = config.positive("rope_theta", base or outer or 10000.0)
     kind = entries.pop("rope_type", entries.pop("type", "default"))
     entries.pop("type", None)
     if kind == "default":
+        for name, value in entries.items():
+            if value is not None:
+                raise config.error(
+                    f"{cut(str(name))} of the positions",
+                    value,
+                    "null, because their rope_type is default",
+                )
         return base, None
     if kind in ("llama3", "yarn") and "original_max_position_embeddings" not in entries:
         entries["original_max_position_embeddings"] = config.integer("max_position_embeddings")

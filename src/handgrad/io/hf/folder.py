@@ -40,6 +40,7 @@ def load(kind: type[M], path: str | os.PathLike[str], **settings: object) -> M:
     config.require(quantization_config=None)
     arrays = stored(folder)
     known = {**family.settings(config), **settings}
+    config.refuse_unread()
     shapes = {name: each.shape for name, each in arrays.items()}
     # Room for as much again: `_fill` names what is missing.
     shapes["missing"] = (sum(map(math.prod, shapes.values())),)
@@ -50,7 +51,6 @@ def load(kind: type[M], path: str | os.PathLike[str], **settings: object) -> M:
             f"{config.path} describes no model of the folder: {cut(str(error), 350)}"
         ) from None
     assert isinstance(model, kind)
-    config.warn_of_unused()
     _fill(model, family, folder, arrays, settings)
     return model
 

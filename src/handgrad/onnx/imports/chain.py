@@ -19,6 +19,7 @@ from handgrad.errors import DataError, HandgradError
 from handgrad.escaping import cut, quoted
 from handgrad.layers.base import Layer
 from handgrad.onnx.imports import recurrent
+from handgrad.onnx.imports.final_state import final_state, is_read
 from handgrad.onnx.imports.graph import ReadGraph, attributes
 from handgrad.onnx.imports.layers import TABLE, Plan, global_average
 from handgrad.ops.activation import ACTIVATIONS
@@ -31,7 +32,7 @@ _FUSED: Final = (layers.BatchNorm, layers.Conv1d, layers.Conv2d, layers.Dense)
 
 def sequential(g: ReadGraph, start: str, end: str) -> layers.Sequential:
     """The layers between two values. Raises DataError, naming the node that is none of them."""
-    chain = _Chain(g, start)
+    chain = _Chain(g, start, end)
     while chain.value != end:
         chain.follow()
     if chain.time_first or chain.stacked:
@@ -72,9 +73,9 @@ def _fused(plans: list[Plan]) -> list[Plan]:
 
 
 class _Chain:
-    def __init__(self, g: ReadGraph, start: str) -> None:
+    def __init__(self, g: ReadGraph, start: str, end: str) -> None:
         self.g = g
-        self.value = start
+        self.value, self.end = start, end
         self.plans: list[Plan] = []
         self.time_first = False
         self.stacked = False  # (T, directions, N, H), or (T, N, directions, H) once transposed
@@ -120,7 +121,13 @@ class _Chain:
                 raise self.g.refusal(
                     node, "a Transpose of batch and time before it, as batch_first=True writes"
                 )
-            self.plans.append(recurrent.plan(self.g, node))
+            layer = recurrent.plan(self.g, node)
+            self.plans.append(layer)
+            if is_read(self.g, node, self.end):
+                last, self.value = final_state(self.g, node, layer)
+                self.plans.append(last)
+                self.time_first = False
+                return
             self.stacked = True
         elif kind == "Transpose" and attributes(node).get("perm") == _SWAPPED:
             self.time_first = not self.time_first
