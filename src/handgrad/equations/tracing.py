@@ -19,7 +19,8 @@ from handgrad.equations.subject import Subject
 from handgrad.errors import ArgumentError
 from handgrad.program import Node, Program, Recorder, Site
 from handgrad.program.functions import is_array
-from handgrad.program.instrument import follows
+from handgrad.program.instrument import followed
+from handgrad.program.nodes import ProgramError
 from handgrad.program.recorder import Operation
 
 #: Helpers of the ops of which the body says more than the name.
@@ -97,10 +98,10 @@ class NotesRecorder(Recorder):
         """The program of one function. Raises ArgumentError where it fails."""
         name = getattr(function, "__name__", "the function")
         plain = inspect.unwrap(function)
-        if follows(getattr(plain, "__func__", plain), self) is None:
-            raise ArgumentError(
-                f"notes: the source of {name} cannot be read; allowed: functions in files"
-            )
+        try:
+            followed(getattr(plain, "__func__", plain), self)
+        except ProgramError as error:
+            raise ArgumentError(f"notes: {error}") from None
         try:
             bound = inspect.signature(function).bind(*args, **kwargs)
             bound.apply_defaults()

@@ -16,6 +16,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any, Final
 
 from handgrad.program.nodes import ProgramError, Site
+from handgrad.program.source import source_lines, unreadable
 
 _RECORDER: Final = "__record__"
 _SITES: Final = "__sites__"
@@ -77,13 +78,11 @@ def _compiled(code: CodeType, name: str) -> tuple[CodeType, tuple[Site, ...]]:
     if code.co_flags & unwanted:
         raise ProgramError(f"{name} is a generator or a coroutine; allowed: a function")
     try:
-        lines, first = inspect.getsourcelines(code)
+        lines, first = source_lines(code)
         source = textwrap.dedent("".join(lines))
         module = ast.parse(source)
     except (OSError, TypeError, SyntaxError):
-        raise ProgramError(
-            f"{name}: its source cannot be read; allowed: a Python function that stands in a file"
-        ) from None
+        raise ProgramError(unreadable(code)) from None
     definition = module.body[0]
     if not isinstance(definition, ast.FunctionDef):
         raise ProgramError(f"{name} is no function written with def; allowed: one that is")
@@ -379,11 +378,15 @@ def _names(target: ast.expr) -> Any:
 
 def follows(function: Callable[..., Any], recorder: Any) -> FunctionType | None:
     """The function as it records itself; None where its source cannot be followed."""
-    if not isinstance(function, FunctionType):
-        return None
-    if is_instrumented(function):
-        return function
     try:
-        return instrumented(function, recorder)
+        return followed(function, recorder)
     except ProgramError:
         return None
+
+
+def followed(function: Callable[..., Any], recorder: Any) -> FunctionType:
+    """The function as it records itself. Raises ProgramError with what there is against it."""
+    if not isinstance(function, FunctionType):
+        name = getattr(function, "__name__", type(function).__name__)
+        raise ProgramError(f"{name} is no function of Python; allowed: one written with def")
+    return function if is_instrumented(function) else instrumented(function, recorder)

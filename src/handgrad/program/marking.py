@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import textwrap
 import types
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
+
+from handgrad.program.source import nested, source_lines
 
 #: In a copy's globals: what a `for` goes over, what a comprehension has made, what `i += 1` makes.
 EACH, MADE, STEPPED = "__each__", "__made__", "__stepped__"
@@ -21,14 +21,6 @@ _OPERATORS = {
     ast.FloorDiv: "floordiv",
     ast.Pow: "pow",
 }
-
-
-def nested(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A code and those of the functions inside it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from nested(constant)
 
 
 class _Marking(ast.NodeTransformer):
@@ -98,7 +90,7 @@ def marked(function: types.FunctionType) -> types.CodeType:
     """The function's code with its loops marked, where its source is there; else as it is."""
     code = function.__code__
     try:
-        lines, start = inspect.getsourcelines(function)
+        lines, start = source_lines(function)
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, TypeError, SyntaxError, IndentationError):
         return code

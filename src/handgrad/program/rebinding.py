@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from handgrad.program.array_api import STAND_INS
-from handgrad.program.marking import EACH, MADE, STEPPED, marked, nested
+from handgrad.program.marking import EACH, MADE, STEPPED, marked
+from handgrad.program.source import nested
 from handgrad.program.standins import (
     ARRAY_MODULES,
     BUILTINS,
