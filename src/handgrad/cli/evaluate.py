@@ -152,7 +152,7 @@ def _judge(trained: TrainedModel, data: Dataset) -> None:
     typer.echo(f"{one_line(data.name)}: {shown}, {count:,} examples")
     usual = usual_answer(data.y_train)
     if trained.task == "regression":
-        print_answers(NumberAnswers(data.y_test, trained.predict(x), usual), "test")
+        print_answers(NumberAnswers(data.y_test, np.asarray(trained.predict(x)), usual), "test")
         return
     known = trained.classes or data.classes
     probabilities = trained.predict_proba(x)

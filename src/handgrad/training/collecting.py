@@ -58,6 +58,7 @@ class GivenData:
 def collected(x: Any, y: Any, validation: Any, test: Any) -> GivenData:
     """The parts in the arguments of fit. Raises an error for arguments that are none."""
     given = GivenData()
+    examples: Any
     if y is not None:
         examples = as_examples(x)
         targets, given.classes = _targets(examples, y, None)

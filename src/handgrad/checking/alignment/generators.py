@@ -51,7 +51,7 @@ def _header(statement: Any) -> ast.AST:
         return _Head(statement, "test")
     if isinstance(statement, ast.With | ast.Try):
         return ast.Pass()
-    return statement  # type: ignore[no-any-return]
+    return statement
 
 
 class _Head(ast.AST):

@@ -19,7 +19,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
 
 from handgrad.checking.alignment.reach import Reach, is_memory, is_unsound, makes_memory
-from handgrad.program.marking import nested
+from handgrad.program.source import nested
 
 #: Where code lies that is not the user's.
 _LIBRARIES: Final = tuple(

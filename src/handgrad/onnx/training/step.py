@@ -94,11 +94,11 @@ def _run(
     model: Layer,
     loss: Loss,
     optimizer: Optimizer,
-    arrays: Mapping[str, Traced],
+    arrays: Mapping[str, Any],  # of Traced in the place of arrays
     inputs: int,
     targets: int,
     drawn: DrawnArrays,
-) -> tuple[Traced, dict[str, Any]]:
+) -> tuple[Any, dict[str, Any]]:
     """The loss, and the state after the step."""
     model_twin = twin(model, arrays, dict.fromkeys(model.generators, drawn))
     given = list(arrays.values())
