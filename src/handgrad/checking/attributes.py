@@ -44,8 +44,9 @@ class Attributes(NamedTuple):
     """The parameters of an object by name, with the paths to them and to their gradients.
 
     `steps` are those that backward itself moves against their gradient, at the learning rates to
-    which `rates` lead. `unjudged` are arrays that y depends on too, without a gradient beside them.
-    `is_stateful` says that a second call on the same object gives something else than the first.
+    which `rates` lead; they are set to `rate`, which is 0 where only so the parameters stay.
+    `unjudged` are arrays that y depends on too, without a gradient beside them. `is_stateful` says
+    that a second call on the same object gives something else than the first.
     """
 
     parameters: Mapping[str, np.ndarray]
@@ -55,6 +56,7 @@ class Attributes(NamedTuple):
     steps: frozenset[str] = frozenset()
     rates: tuple[Path, ...] = ()
     is_stateful: bool = False
+    rate: float = RATE
 
 
 class Returned(dict[Any, Any]):
@@ -97,7 +99,16 @@ class Methods(NamedTuple):
 def attributes(owner: Any, methods: Methods, arrays: Sequence[Any]) -> Attributes:
     """The parameters of an object, found by running copies of it on these inputs."""
     try:
-        return _Search(owner, methods, arrays).found()
+        found = _Search(owner, methods, arrays).found()
+        rates = rate_paths(owner)
+        if not found.unjudged or not (rates or methods.takes_rate):
+            return found
+        # An optimizer within backward, such as one with momentum, moves what is to be judged.
+        frozen = twin_of(owner)
+        set_rates(frozen, rates, 0.0)
+        still = _Search(frozen, methods, arrays, 0.0).found()
+        fewer = len(still.unjudged) < len(found.unjudged)
+        return still._replace(rates=rates, rate=0.0) if fewer else found
     except Exception:  # what the object raises is reported where it is checked
         return Attributes({}, {}, {}, ())
 
@@ -105,8 +116,10 @@ def attributes(owner: Any, methods: Methods, arrays: Sequence[Any]) -> Attribute
 class _Search:
     """One run of a copy, and what its attributes were before and after."""
 
-    def __init__(self, owner: Any, methods: Methods, arrays: Sequence[Any]) -> None:
-        self.owner, self.methods, self.arrays = owner, methods, arrays
+    def __init__(
+        self, owner: Any, methods: Methods, arrays: Sequence[Any], rate: float = RATE
+    ) -> None:
+        self.owner, self.methods, self.arrays, self.rate = owner, methods, arrays, rate
         self.twin = twin = twin_of(owner)
         self.before = {path: (array, array.copy()) for path, array in _arrays(twin)}
         y, cache = self.ran(twin)
@@ -114,7 +127,7 @@ class _Search:
         self.after = {path: (array, array.copy()) for path, array in _arrays(twin)}
         self.dy = random_like(self.y, np.random.default_rng(0))
         kept = like_nested(self.dy, np.array)
-        self.returned = methods.backward(twin, self.dy, cache, RATE)
+        self.returned = methods.backward(twin, self.dy, cache, rate)
         self.ended = dict(_arrays(twin))
         # The cotangent and dx may have any names: `self.dy` beside labels `self.y`.
         passed = [*leaves(kept), *list(leaves(self.returned))[: len(arrays)]]
@@ -156,7 +169,7 @@ class _Search:
             beside = [each for each in self.own if _is_beside(each, aliases)]
             beside += [by_number[path]] if path in by_number else []
             same = all(np.array_equal(self.ended[e], self.ended[beside[0]]) for e in beside)
-            moved = path in self.written
+            moved = path in self.written and (bool(self.rate) or self._has_moved(path))
             if not self._is_viewed(path) and (path in stepped or (beside and same and not moved)):
                 parameters[name] = np.array(self.after[path][1])
                 paths[name] = path
@@ -200,7 +213,7 @@ class _Search:
         """The weights that backward moves by the learning rate times what is linear in dy."""
         moved = [path for path in self.weights if path in self.ended and self._has_moved(path)]
         rates = rate_paths(self.owner)
-        if not moved or not (rates or self.methods.takes_rate):
+        if not moved or not self.rate or not (rates or self.methods.takes_rate):
             return set(), ()
 
         def steps(rate: float, factor: float) -> dict[Path, np.ndarray]:
@@ -223,7 +236,9 @@ class _Search:
         return plainly, rates
 
     def _has_moved(self, path: Path) -> bool:
-        kept, now = self.after[path][1], self.ended[path]
+        kept, now = self.after[path][1], self.ended.get(path)
+        if now is None:
+            return True
         return kept.shape == now.shape and not np.array_equal(kept, now)
 
     def _is_stateful(self) -> bool:
@@ -242,7 +257,7 @@ class _Search:
             y, cache = self.methods.forward(twin, *map(np.array, arrays))
             y = like_nested(y, np.array)
             dy = random_like(y, np.random.default_rng(0))
-            return y, self.methods.backward(twin, dy, cache, RATE)
+            return y, self.methods.backward(twin, dy, cache, self.rate)
 
         def differs(one: Any, other: Any) -> bool:
             return not same_outputs(one, other, rtol=1e-9, atol=1e-12)

@@ -36,7 +36,8 @@ _CACHE: Final = re.compile(
 )
 _OUTPUT: Final = re.compile(r"y|out|output\w*|a|s|z|y_hat|y_pred|probs?|result", re.IGNORECASE)
 _RATE: Final = re.compile(r"lr|eta|alpha|rate|learning_?rate|step_size|learn_rate", re.IGNORECASE)
-_TARGET: Final = re.compile(
+#: Names of labels and masks, which have no gradient as a rule.
+TARGET: Final = re.compile(
     r"y|t|target\w*|label\w*|y_?true|truth|true|mask|\w*_true|\w*_target\w*|expected|gt", re.I
 )
 
@@ -279,7 +280,7 @@ def _fitting(
     found = convention.returned(backward, random_like(y, np.random.default_rng(0)), kept)
     has_owner = hasattr(getattr(backward, "__self__", None), "__dict__")
     floats = convention.wanted
-    likely = [i for i in floats if not _TARGET.fullmatch(convention.names[i])]
+    likely = [i for i in floats if not TARGET.fullmatch(convention.names[i])]
     if isinstance(found, Mapping):
         by_name = _by_name(found)
         there = tuple(i for i in floats if entry_of(by_name, convention.names[i]) is not None)

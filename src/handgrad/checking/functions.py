@@ -273,7 +273,7 @@ def _with_attributes(
     except Exception:  # an object that cannot be copied is called itself
         return replace(functions, unjudged=unjudged)
     is_plain = not found.parameters and not found.is_stateful and not pair.takes_rate
-    set_rates(start, found.rates, RATE)
+    set_rates(start, found.rates, found.rate)
     named = {
         f"self.{name}" if name in functions.inputs else name: name for name in found.parameters
     }
@@ -284,7 +284,7 @@ def _with_attributes(
         twin = twin_of(start)
         for name, array in zip(named.values(), given[count:], strict=True):
             put(twin, found.paths[name], array)
-        result = pair.on(twin)[0](*given[:count])
+        result = pair.on(twin, found.rate)[0](*given[:count])
         is_pair = isinstance(result, tuple) and len(result) == 2
         return (result[0], Held(twin, result[1])) if is_pair else result
 
@@ -296,7 +296,7 @@ def _with_attributes(
             if name not in found.steps:
                 clear(twin, path, start, get(twin, found.paths[name]))
         begun = {name: np.array(get(twin, found.paths[name])) for name in found.steps}
-        returned = pair.on(twin)[1](dy, cache)
+        returned = pair.on(twin, found.rate)[1](dy, cache)
         of_inputs = in_order(functions, shapes, returned) if functions.gradients else ()
         if len(of_inputs) != len(functions.gradients):
             return returned
