@@ -260,3 +260,70 @@ def test_what_flows_back_is_no_gradient_of_a_parameter():
     report = hg.check(Error(), normal(5, 3))
     assert report.ok, str(report)
     assert report.unjudged == ("y",)
+
+
+class Momentum:
+    def __init__(self, lr):
+        self.lr, self.v = lr, {}
+
+    def step(self, name, w, dw):
+        self.v[name] = 0.9 * self.v.get(name, 0.0) + dw
+        s = self.v[name]
+        return w - self.lr * s / (np.sqrt(s * s) + 1e-8)
+
+
+class Descends(Linear):
+    """Backward steps with an optimizer whose steps are not linear in the gradient."""
+
+    factor = 1.0
+
+    def __init__(self):
+        super().__init__()
+        self.optimizer = Momentum(0.01)
+
+    def backward(self, dy):
+        dx = dy @ self.w.T
+        self.dw, self.db = self.factor * self.x.T @ dy, dy.sum(axis=0)
+        self.w = self.optimizer.step("w", self.w, self.dw)
+        self.b = self.optimizer.step("b", self.b, self.db)
+        return dx
+
+
+class DescendsAt(Descends):
+    """The same, with the rate as an argument."""
+
+    def backward(self, dy, lr):
+        self.optimizer.lr = lr
+        return super().backward(dy)
+
+
+@pytest.mark.parametrize("kind", [Descends, DescendsAt])
+def test_an_optimizer_within_backward_is_frozen(kind):
+    target = kind()
+    report = hg.check(target, normal(5, 3))
+    assert report.ok, str(report)
+    assert report.unjudged == ()
+    assert {row.gradient for row in report.gradients} >= {"x", "w", "b"}
+    target.factor = 2.0
+    report = hg.check(target, normal(5, 3))
+    assert [fault.gradient for fault in report.faults] == ["w"]
+
+
+def test_a_gradient_that_torch_returns_as_none_is_said():
+    torch = pytest.importorskip("torch")
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight, labels):
+            ctx.save_for_backward(weight)
+            return x * weight + labels
+
+        @staticmethod
+        def backward(ctx, dy):
+            (weight,) = ctx.saved_tensors
+            return dy * weight, None, None
+
+    report = hg.check(Scale, normal(5, 3), normal(3, seed=1), normal(5, 3, seed=2))
+    assert report.verdict == "right"
+    assert report.unjudged == ("weight",)
+    assert str(report).startswith("✓ dx is right; the gradient of weight was not judged")

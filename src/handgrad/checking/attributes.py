@@ -9,33 +9,35 @@ rate. All are looked for, and judged, on copies of the object.
 
 from __future__ import annotations
 
-import copy
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import FunctionType, MethodType, ModuleType
+from collections.abc import Callable, Mapping, Sequence
+from types import MethodType, ModuleType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from handgrad.checking.naming_heuristics import plain, without_affix
-from handgrad.checking.tensors import as_arrays, as_tensors, is_tensor
+from handgrad.checking.object_arrays import (
+    RETURNED,
+    Path,
+    arrays_of,
+    get,
+    place_of,
+    put,
+    rate_paths,
+    set_rates,
+    twin_of,
+)
 from handgrad.checking.trial import leaves, like_nested, random_like, same_outputs
-from handgrad.program.functions import comes_from_library
 
-#: The keys that lead to an array, from the object on.
-Path = tuple[Any, ...]
-#: Objects within objects that are looked through.
-_DEPTH: Final = 4
-#: The attribute of a copy in which the gradients are that backward returned behind those of inputs.
-RETURNED: Final = "gradients returned"
 #: Names of what holds gradients alone.
 _CONTAINERS: Final = frozenset(
     {"d", "g", "grad", "grads", "gradient", "gradients", "dparams", RETURNED}
 )
-_RATE: Final = re.compile(r"_?(lr|eta|alpha|rate|learning_?rate|step_?size|learn_rate)", re.I)
+
 #: The learning rate at which a layer that descends within backward is run: large, so that little of
 #: the gradient is lost to the rounding of the weights, and a power of two.
 RATE: Final = 2.0**20
+
 #: The part of its size by which an array is moved to see that y depends on it.
 _MOVED: Final = 0.1
 
@@ -44,8 +46,9 @@ class Attributes(NamedTuple):
     """The parameters of an object by name, with the paths to them and to their gradients.
 
     `steps` are those that backward itself moves against their gradient, at the learning rates to
-    which `rates` lead. `unjudged` are arrays that y depends on too, without a gradient beside them.
-    `is_stateful` says that a second call on the same object gives something else than the first.
+    which `rates` lead; they are set to `rate`, which is 0 where only so the parameters stay.
+    `unjudged` are arrays that y depends on too, without a gradient beside them. `is_stateful` says
+    that a second call on the same object gives something else than the first.
     """
 
     parameters: Mapping[str, np.ndarray]
@@ -55,6 +58,7 @@ class Attributes(NamedTuple):
     steps: frozenset[str] = frozenset()
     rates: tuple[Path, ...] = ()
     is_stateful: bool = False
+    rate: float = RATE
 
 
 class Returned(dict[Any, Any]):
@@ -97,7 +101,16 @@ class Methods(NamedTuple):
 def attributes(owner: Any, methods: Methods, arrays: Sequence[Any]) -> Attributes:
     """The parameters of an object, found by running copies of it on these inputs."""
     try:
-        return _Search(owner, methods, arrays).found()
+        found = _Search(owner, methods, arrays).found()
+        rates = rate_paths(owner)
+        if not found.unjudged or not (rates or methods.takes_rate):
+            return found
+        # An optimizer within backward, such as one with momentum, moves what is to be judged.
+        frozen = twin_of(owner)
+        set_rates(frozen, rates, 0.0)
+        still = _Search(frozen, methods, arrays, 0.0).found()
+        fewer = len(still.unjudged) < len(found.unjudged)
+        return still._replace(rates=rates, rate=0.0) if fewer else found
     except Exception:  # what the object raises is reported where it is checked
         return Attributes({}, {}, {}, ())
 
@@ -105,24 +118,26 @@ def attributes(owner: Any, methods: Methods, arrays: Sequence[Any]) -> Attribute
 class _Search:
     """One run of a copy, and what its attributes were before and after."""
 
-    def __init__(self, owner: Any, methods: Methods, arrays: Sequence[Any]) -> None:
-        self.owner, self.methods, self.arrays = owner, methods, arrays
+    def __init__(
+        self, owner: Any, methods: Methods, arrays: Sequence[Any], rate: float = RATE
+    ) -> None:
+        self.owner, self.methods, self.arrays, self.rate = owner, methods, arrays, rate
         self.twin = twin = twin_of(owner)
-        self.before = {path: (array, array.copy()) for path, array in _arrays(twin)}
+        self.before = {path: (array, array.copy()) for path, array in arrays_of(twin)}
         y, cache = self.ran(twin)
         self.y = like_nested(y, np.array)
-        self.after = {path: (array, array.copy()) for path, array in _arrays(twin)}
+        self.after = {path: (array, array.copy()) for path, array in arrays_of(twin)}
         self.dy = random_like(self.y, np.random.default_rng(0))
         kept = like_nested(self.dy, np.array)
-        self.returned = methods.backward(twin, self.dy, cache, RATE)
-        self.ended = dict(_arrays(twin))
+        self.returned = methods.backward(twin, self.dy, cache, rate)
+        self.ended = dict(arrays_of(twin))
         # The cotangent and dx may have any names: `self.dy` beside labels `self.y`.
         passed = [*leaves(kept), *list(leaves(self.returned))[: len(arrays)]]
         steady = {
             path: array
             for path, (array, values) in self.after.items()
             if path in self.before
-            and _place(self.before[path][0]) == _place(array)
+            and place_of(self.before[path][0]) == place_of(array)
             and np.array_equal(self.before[path][1], values, equal_nan=True)
         }
         self.written = {
@@ -136,7 +151,7 @@ class _Search:
         ]
         self.names: dict[Any, list[Path]] = {}
         for path, array in steady.items():
-            self.names.setdefault(_place(array), []).append(path)
+            self.names.setdefault(place_of(array), []).append(path)
         self.steady = steady
         self.weights = [min(paths, key=len) for paths in self.names.values()]
 
@@ -152,11 +167,11 @@ class _Search:
         stepped, rates = self._stepped()
         for path in self.weights:
             name = ".".join(map(str, path))
-            aliases = self.names[_place(self.steady[path])]
+            aliases = self.names[place_of(self.steady[path])]
             beside = [each for each in self.own if _is_beside(each, aliases)]
             beside += [by_number[path]] if path in by_number else []
             same = all(np.array_equal(self.ended[e], self.ended[beside[0]]) for e in beside)
-            moved = path in self.written
+            moved = path in self.written and (bool(self.rate) or self._has_moved(path))
             if not self._is_viewed(path) and (path in stepped or (beside and same and not moved)):
                 parameters[name] = np.array(self.after[path][1])
                 paths[name] = path
@@ -171,14 +186,14 @@ class _Search:
         """Return whether an attribute is a part of this array, or the other way round."""
         array = self.steady[path]
         return any(
-            _place(each) != _place(array) and np.may_share_memory(each, array)
+            place_of(each) != place_of(array) and np.may_share_memory(each, array)
             for each, _ in self.before.values()
         )
 
     def _moves(self, path: Path) -> bool:
         """Return whether y depends on an array."""
         rng, other = np.random.default_rng(0), twin_of(self.owner)
-        array = dict(_arrays(other))[path]
+        array = dict(arrays_of(other))[path]
         size = float(np.sqrt(np.mean(array * array))) or 1.0
         put(other, path, array + _MOVED * size * rng.standard_normal(array.shape))
         return not same_outputs(self.ran(other)[0], self.y, rtol=1e-12, atol=0.0)
@@ -200,7 +215,7 @@ class _Search:
         """The weights that backward moves by the learning rate times what is linear in dy."""
         moved = [path for path in self.weights if path in self.ended and self._has_moved(path)]
         rates = rate_paths(self.owner)
-        if not moved or not (rates or self.methods.takes_rate):
+        if not moved or not self.rate or not (rates or self.methods.takes_rate):
             return set(), ()
 
         def steps(rate: float, factor: float) -> dict[Path, np.ndarray]:
@@ -223,7 +238,9 @@ class _Search:
         return plainly, rates
 
     def _has_moved(self, path: Path) -> bool:
-        kept, now = self.after[path][1], self.ended[path]
+        kept, now = self.after[path][1], self.ended.get(path)
+        if now is None:
+            return True
         return kept.shape == now.shape and not np.array_equal(kept, now)
 
     def _is_stateful(self) -> bool:
@@ -242,7 +259,7 @@ class _Search:
             y, cache = self.methods.forward(twin, *map(np.array, arrays))
             y = like_nested(y, np.array)
             dy = random_like(y, np.random.default_rng(0))
-            return y, self.methods.backward(twin, dy, cache, RATE)
+            return y, self.methods.backward(twin, dy, cache, self.rate)
 
         def differs(one: Any, other: Any) -> bool:
             return not same_outputs(one, other, rtol=1e-9, atol=1e-12)
@@ -263,12 +280,7 @@ def _same(kept: Mapping[Path, tuple[Any, Any]], path: Path, array: np.ndarray) -
     if path not in kept:
         return False
     one, values = kept[path]
-    return _place(one) == _place(array) and np.array_equal(values, array, equal_nan=True)
-
-
-def _place(array: np.ndarray) -> Any:
-    """The memory of an array, by which a tensor is known again as well."""
-    return array.__array_interface__["data"][0], array.shape, array.strides
+    return place_of(one) == place_of(array) and np.array_equal(values, array, equal_nan=True)
 
 
 def _is_one_of(array: np.ndarray, others: list[np.ndarray]) -> bool:
@@ -301,94 +313,3 @@ def _belongs(gradient: Path, parameter: Path) -> bool:
 
 def _is_of_gradients(container: str) -> bool:
     return plain(container) in _CONTAINERS
-
-
-def twin_of(owner: Any) -> Any:
-    """A copy of the object; modules in it, such as an array library, are shared."""
-    modules = [value for _, value in _values(owner) if isinstance(value, ModuleType)]
-    return copy.deepcopy(owner, {id(each): each for each in modules})
-
-
-def _arrays(owner: Any) -> Iterator[tuple[Path, Any]]:
-    """The arrays of floats that an object holds, also within dicts, lists and objects in it."""
-    for path, value in _values(owner):
-        array = as_arrays(value) if is_tensor(value) else value
-        if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.size:
-            yield path, array
-
-
-def rate_paths(owner: Any) -> tuple[Path, ...]:
-    """The learning rates that an object holds, also within objects in it."""
-    return tuple(
-        path
-        for path, value in _values(owner)
-        if isinstance(value, float) and _RATE.fullmatch(str(path[-1]))
-    )
-
-
-def set_rates(owner: Any, paths: Sequence[Path], rate: float) -> None:
-    for path in paths:
-        _container(owner, path)[path[-1]] = rate
-
-
-def _values(
-    owner: Any, path: Path = (), within: frozenset[int] = frozenset()
-) -> Iterator[tuple[Path, Any]]:
-    if len(path) > _DEPTH or id(owner) in within:
-        return
-    for key, value in _items(owner):
-        yield (*path, key), value
-        yield from _values(value, (*path, key), within | {id(owner)})
-
-
-def _items(owner: Any) -> list[tuple[Any, Any]]:
-    if isinstance(owner, dict):
-        return [(key, value) for key, value in owner.items() if isinstance(key, str | int)]
-    if isinstance(owner, list):
-        return list(enumerate(owner))
-    is_code = isinstance(owner, type | ModuleType | FunctionType | MethodType)
-    if is_code or comes_from_library(type(owner)) or not hasattr(owner, "__dict__"):
-        return []
-    return list(vars(owner).items())
-
-
-def _container(owner: Any, path: Path) -> Any:
-    """The dict or list that holds what a path leads to."""
-    for key in path[:-1]:
-        owner = (owner if isinstance(owner, dict | list) else vars(owner))[key]
-    return owner if isinstance(owner, dict | list) else vars(owner)
-
-
-def get(owner: Any, path: Path) -> Any:
-    value = _container(owner, path)[path[-1]]
-    return as_arrays(value) if is_tensor(value) else value
-
-
-def put(owner: Any, path: Path, value: Any) -> None:
-    """Put an array where another one is, by all the names that this has in the object."""
-    old = get(owner, path)
-    is_known = isinstance(old, np.ndarray)
-    same = [at for at, array in _arrays(owner) if is_known and _place(array) == _place(old)]
-    for each in same or [path]:
-        container = _container(owner, each)
-        wants_tensor = is_tensor(container.get(each[-1])) if isinstance(container, dict) else False
-        container[each[-1]] = as_tensors(value) if wants_tensor else value
-
-
-def clear(owner: Any, path: Path, start: Any, like: Any) -> None:
-    """Put a gradient back to what it was before any backward, and to 0 where that was an array."""
-    if path[0] == RETURNED:
-        return
-    container = _container(owner, path)
-    try:
-        old = get(start, path)
-    except (KeyError, IndexError, TypeError):
-        if isinstance(container, dict):
-            container.pop(path[-1], None)
-        return
-    if not isinstance(old, np.ndarray):
-        container[path[-1]] = old
-    elif isinstance(like, np.ndarray):
-        put(owner, path, np.zeros(old.shape, like.dtype))
-    else:
-        put(owner, path, np.zeros(old.shape))

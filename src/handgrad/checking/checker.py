@@ -14,6 +14,7 @@ from handgrad.checking import sample_inputs
 from handgrad.checking.alignment.budget import Budget
 from handgrad.checking.attempts import attempt
 from handgrad.checking.causes import causes
+from handgrad.checking.conventions import TARGET
 from handgrad.checking.diagnosis import explained_exception
 from handgrad.checking.functions import selected
 from handgrad.checking.kinks import beside, noises
@@ -194,6 +195,13 @@ class Checker:
             message = f"d{name} is None: {name} is taken for a constant"
             self.remarks.append(Fault(name, "constant", "", message, 1.0))
         self.constants.update(constants)
+        self.unjudged += tuple(
+            name
+            for name in constants
+            if np.ndim(done.arrays[name])
+            and not TARGET.fullmatch(name)
+            and not changes_nothing(functions, done, name, self.rng)
+        )
         kept = [name for name in functions.gradients if name not in constants]
         gradients = {name: done.gradients[name] for name in kept}
         return selected(functions, kept), replace(done, gradients=gradients)

@@ -13,10 +13,12 @@ import numpy as np
 
 from handgrad import interop
 from handgrad.checking import sample_inputs
+from handgrad.checking.arguments import check_options
 from handgrad.checking.attempts import noted
 from handgrad.checking.checker import Checker
-from handgrad.checking.functions import Structured, check_options, op_module
+from handgrad.checking.functions import Structured
 from handgrad.checking.given import Given, tape_data
+from handgrad.checking.op_functions import op_module
 from handgrad.checking.report import CheckReport
 from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.subject import CheckedTarget

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.checking.functions import accepted, forward_backward
+from handgrad.checking.arguments import accepted
+from handgrad.checking.functions import forward_backward
 from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.trial import backward
 from handgrad.dispatch import engine

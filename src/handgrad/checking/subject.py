@@ -8,15 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.checking.functions import (
-    computes_as,
-    forward_backward,
-    in_float64,
-    op_module,
-    selected,
-    takes,
-    wanted,
-)
+from handgrad.checking.arguments import takes, wanted
+from handgrad.checking.float_types import computes_as, in_float64
+from handgrad.checking.functions import forward_backward, selected
+from handgrad.checking.op_functions import op_module
 from handgrad.checking.recognition import recognised
 from handgrad.checking.reference import KnownOp, by_kind
 from handgrad.checking.report import Fault

@@ -1,0 +1,177 @@
+"""One way of calling a forward and a backward, brought to (y, cache) and (dy, cache)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from handgrad.checking.attributes import RATE, Returned
+from handgrad.checking.given import Given, entry_of, flat
+from handgrad.checking.object_arrays import RETURNED
+from handgrad.checking.tensors import as_arrays, as_tensors
+
+Function = Callable[..., Any]
+
+
+class Kept(NamedTuple):
+    """The cache of a convention: everything that backward may be given again."""
+
+    values: tuple[Any, ...]
+    outputs: Any
+    caches: tuple[Any, ...]
+    context: Any
+
+
+class Context:
+    """Stands for `ctx`, the first argument of a forward and a backward that keep things in it."""
+
+    saved_tensors: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *arrays: Any) -> None:
+        self.saved_tensors = self.saved = self.saved_values = arrays
+
+
+@dataclass(frozen=True)
+class Convention:
+    """The way one pair is called.
+
+    `roles` are those of backward's arguments: "dy", "cache", "output", "rate", or the number of an
+    argument of forward. `outputs` is how many of forward's results are outputs: None where it
+    returns y alone, 0 where y stands in an attribute of the object or an entry of a dictionary.
+    """
+
+    given: Given
+    #: The names of the arrays that are given, and the numbers of those with a gradient.
+    names: tuple[str, ...]
+    wanted: tuple[int, ...]
+    roles: tuple[str | int, ...]
+    outputs: int | None = None
+    context: bool = False
+    tensors: bool = False
+    #: Where y stands in an object's attributes or a dictionary.
+    key: str = ""
+    rate: float = RATE
+
+    def bound(self, forward: Function, backward: Function) -> tuple[Function, Function]:
+        """Functions in the op contract that call these two in this way."""
+
+        @functools.wraps(forward)
+        def run(*arrays: Any, **options: Any) -> tuple[Any, Any]:
+            result, given, context = self.called(forward, arrays, options)
+            outputs, caches = self.split(result, forward)
+            kept = Kept(given, outputs, caches, context)
+            return (as_arrays(outputs) if self.tensors else outputs), kept
+
+        def back(dy: Any, kept: Kept) -> Any:
+            return self.gradients(self.returned(backward, dy, kept), backward)
+
+        back.__qualname__ = getattr(backward, "__qualname__", "backward")
+        return run, back
+
+    def called(
+        self, forward: Function, arrays: Sequence[Any], options: Mapping[str, Any]
+    ) -> tuple[Any, tuple[Any, ...], Any]:
+        """What forward returns, what it was given, and the context that it kept things in."""
+        filled = self.given.filled(arrays)
+        given = tuple(as_tensors(each) if self.tensors else each for each in filled)
+        context = Context() if self.context else None
+        result = forward(*((context,) if self.context else ()), *given, **options)
+        return result, given, context
+
+    def returned(self, backward: Function, dy: Any, kept: Kept) -> Any:
+        """What backward gives, as arrays, times what flows back where it does not ask for that."""
+        found = backward(*self.arguments(dy, kept))
+        owner = getattr(backward, "__self__", None)
+        if found is None and owner is not None:
+            names = [self.names[i] for i in self.wanted]
+            found = [_attribute(vars(owner), name, len(names) == 1) for name in names]
+            found = tuple(each for each in found if each is not None)
+        found = as_arrays(found) if self.tensors else found
+        return found if "dy" in self.roles else scaled(found, dy)
+
+    def split(self, result: Any, forward: Function) -> tuple[Any, tuple[Any, ...]]:
+        """What forward returned, as y and the caches."""
+        if self.key:
+            owner = getattr(forward, "__self__", None)
+            if isinstance(result, Mapping):
+                return result[self.key], (result,)
+            return vars(owner)[self.key], ()
+        if self.outputs is None:
+            return result, ()
+        y = tuple(result[: self.outputs])
+        return (y[0] if self.outputs == 1 else y), tuple(result[self.outputs :])
+
+    def arguments(self, dy: Any, kept: Kept) -> tuple[Any, ...]:
+        """What backward is called with."""
+        dy = as_tensors(dy) if self.tensors else dy
+        cotangents = iter(dy if self.roles.count("dy") > 1 else (dy,))
+        several = self.roles.count("cache") > 1
+        caches = iter(kept.caches)
+        one = kept.caches[0] if len(kept.caches) == 1 else kept.caches
+        found: list[Any] = [kept.context] if self.context else []
+        for role in self.roles:
+            if role == "dy":
+                found.append(next(cotangents))
+            elif role == "cache":
+                found.append(next(caches) if several else one)
+            elif role == "output":
+                found.append(kept.outputs)
+            elif role == "rate":
+                found.append(self.rate)
+            else:
+                found.append(kept.values[int(role)])
+        return tuple(found)
+
+    def gradients(self, found: Any, backward: Function) -> Any:
+        """The gradients of the wanted inputs; what else came back goes to the object."""
+        owner = getattr(backward, "__self__", None)
+        names = [self.names[i] for i in self.wanted]
+        if isinstance(found, Mapping):
+            by_name = gradients_by_name(found)
+            keys = [entry_of(by_name, name) for name in names]
+            rest = Returned((key, each) for key, each in by_name.items() if key not in keys)
+            several = [by_name[key] for key in keys if key is not None]
+        else:
+            several = flat(found)
+            rest = Returned(enumerate(several[len(names) :]))
+            several = several if owner is None else several[: len(names)]
+        if owner is not None:
+            setattr(owner, RETURNED, rest)
+        return tuple(several)
+
+
+def gradients_by_name(found: Mapping[Any, Any], within: str = "") -> dict[str, Any]:
+    """Gradients of nested dictionaries and lists by the names of their entries."""
+    named: dict[str, Any] = {}
+    for key, each in found.items():
+        name = f"{within}{key}"
+        if isinstance(each, Mapping):
+            named |= gradients_by_name(each, f"{name}.")
+        elif isinstance(each, list | tuple):
+            named |= {f"{name}{i}": part for i, part in enumerate(each)}
+        else:
+            named[name] = each
+    return named
+
+
+def scaled(found: Any, dy: Any) -> Any:
+    """Derivatives, or gradients of a number, times what flows back."""
+    if isinstance(found, Mapping):
+        return {key: scaled(each, dy) for key, each in found.items()}
+    if isinstance(found, tuple | list):
+        return type(found)([scaled(each, dy) for each in found])
+    return None if found is None else np.asarray(found) * dy
+
+
+def _attribute(attributes: Mapping[str, Any], name: str, alone: bool) -> Any:
+    """The gradient of an input, where backward returns nothing and leaves it in its object."""
+    spelled = (f"d{name}", f"d_{name}", f"grad_{name}", f"{name}_grad", f"d{name.upper()}")
+    general = ("dinputs", "dinput", "dx", "dX", "grad_input", "grad_in", "input_grad")
+    for each in (*spelled, *(general if alone else ())):
+        if attributes.get(each) is not None:
+            return attributes[each]
+    return None

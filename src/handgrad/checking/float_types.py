@@ -1,0 +1,103 @@
+"""The type of floats in which a target computes, whatever the type that it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.checking.functions import Arrays
+from handgrad.checking.trial import leaves
+from handgrad.forward_backward import ForwardBackward
+
+#: Relative steps below those of float32, and above them.
+_FINE: Final = 2.0**-28
+
+_COARSE: Final = 2.0**-20
+
+
+def computes_as(functions: ForwardBackward, arrays: Arrays) -> ForwardBackward:
+    """The same, known to compute in float32 where float64 is refused or rounded on the way.
+
+    What tells is a value that y does not follow in steps finer than those of float32, whatever the
+    type that comes out.
+    """
+
+    def outputs(given: Sequence[Any]) -> list[np.ndarray] | None:
+        """The leaves of y; None where forward raises (reported elsewhere)."""
+        try:
+            return list(leaves(functions.forward(*given)[0]))
+        except Exception:
+            return None
+
+    def types(found: list[np.ndarray] | None) -> set[Any] | None:
+        return None if found is None else {x.dtype for x in found if x.dtype.kind == "f"}
+
+    if not functions.takes_float64:
+        return functions
+    given = [np.asarray(arrays[name]) for name in functions.inputs]
+    narrow = {np.dtype(np.float32)}
+    wide = outputs([_as_type(x, np.float64) for x in given])
+    only_float32 = types(wide) == narrow
+    if wide is None:
+        only_float32 = types(outputs([_as_type(x, np.float32) for x in given])) == narrow
+    elif not only_float32:
+        only_float32 = any(
+            _is_rounded(outputs, given, i, wide) for i, x in enumerate(given) if x.dtype.kind == "f"
+        )
+    return replace(functions, takes_float64=False) if only_float32 else functions
+
+
+def _is_rounded(
+    outputs: Callable[[Sequence[Any]], list[np.ndarray] | None],
+    given: Sequence[np.ndarray],
+    position: int,
+    y: list[np.ndarray],
+) -> bool:
+    """Return whether y stays the same to the bit in fine steps of an input, and moves in coarse.
+
+    A float32 holds its value while it moves by less than half a unit in the last place.
+    """
+
+    def stays(step: float) -> bool:
+        # From the middle of what one float32 stands for.
+        middle = given[position].astype(np.float32).astype(np.float64)
+        start, end = (
+            outputs([middle * (1.0 + s) if i == position else x for i, x in enumerate(copies)])
+            for s, copies in ((0.0, [*map(np.array, given)]), (step, [*map(np.array, given)]))
+        )
+        if start is None or end is None or not start:
+            return False
+        return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(start, end, strict=True))
+
+    is_finite = all(each.dtype.kind == "f" and np.isfinite(each).all() for each in y)
+    if not np.any(given[position]) or not is_finite:
+        return False
+    return stays(_FINE) and not stays(_COARSE)
+
+
+def _as_type(x: np.ndarray, dtype: Any) -> np.ndarray:
+    return np.array(x, dtype=dtype if x.dtype.kind == "f" else None)
+
+
+def in_float64(functions: ForwardBackward) -> ForwardBackward:
+    """Functions of float32 for arrays of float64: converted on the way in and out."""
+    if functions.takes_float64:
+        return functions
+
+    def converted(nested: Any, dtype: Any) -> Any:
+        if isinstance(nested, tuple | list):
+            return tuple(converted(part, dtype) for part in nested)
+        is_floats = isinstance(nested, np.ndarray | np.generic) and nested.dtype.kind == "f"
+        return nested.astype(dtype) if is_floats else nested
+
+    def forward(*arrays: Any) -> tuple[Any, Any]:
+        y, cache = functions.forward(*converted(arrays, np.float32))
+        return converted(y, np.float64), cache
+
+    def backward(dy: Any, cache: Any) -> Any:
+        return converted(functions.backward(converted(dy, np.float32), cache), np.float64)
+
+    return replace(functions, forward=forward, backward=backward)

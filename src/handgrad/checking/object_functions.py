@@ -1,0 +1,153 @@
+"""A `ForwardBackward` of the two methods of a user's object, each run on a fresh copy of it."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MethodType
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.checking.arguments import accepted, required_names
+from handgrad.checking.attributes import RATE, Held, Methods, attributes
+from handgrad.checking.calling import Convention
+from handgrad.checking.object_arrays import clear, get, put, set_rates, twin_of
+from handgrad.checking.op_functions import with_options
+from handgrad.checking.trial import in_order
+from handgrad.forward_backward import ForwardBackward
+
+#: Said of an object that is no function of its inputs.
+_STATEFUL: Final = (
+    "forward and backward give something else on a second call of the same object: something is "
+    "left over from the last call; every call here is on a fresh copy"
+)
+
+
+class Called:
+    """The two functions that a target has, in the op contract, on any copy of their object."""
+
+    def __init__(
+        self,
+        methods: tuple[Callable[..., Any], Callable[..., Any]],
+        convention: Convention | None,
+        options: Mapping[str, Any],
+    ) -> None:
+        self.methods = methods
+        self.convention = convention
+        self.options = accepted(methods[0], options)
+
+    def stateless(
+        self, twin: Any, rate: float = RATE
+    ) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """Forward with all its arguments, and backward; methods are those of the copy."""
+        methods = self.methods
+        if twin is not None:
+            forward, backward = (MethodType(each.__func__, twin) for each in methods)  # type: ignore[attr-defined]
+            methods = forward, backward
+        if self.convention is not None:
+            return replace(self.convention, rate=rate).bound(*methods)
+        return stateless(*methods)
+
+    def on(self, twin: Any, rate: float = RATE) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """The same, with forward's settings bound."""
+        forward, backward = self.stateless(twin, rate)
+        return with_options(forward, self.options), backward
+
+    @property
+    def takes_rate(self) -> bool:
+        return self.convention is not None and "rate" in self.convention.roles
+
+
+def with_attributes(
+    functions: ForwardBackward, owner: Any, pair: Called, arrays: Sequence[Any]
+) -> ForwardBackward:
+    """The same with the parameters that the object keeps, where it keeps their gradients too.
+
+    Every forward is that of a new copy of the object, so that what backward adds to, and what
+    forward leaves behind, is of this run alone.
+    """
+    methods = Methods(
+        lambda twin, *inputs: pair.on(twin)[0](*inputs),
+        lambda twin, dy, cache, rate: pair.on(twin, rate)[1](dy, cache),
+        pair.takes_rate,
+    )
+    found = attributes(owner, methods, arrays)
+    unjudged = (*functions.unjudged, *found.unjudged)
+    notes = (_STATEFUL,) if found.is_stateful and not found.steps else ()
+    try:
+        start, read = twin_of(owner), twin_of(owner)
+    except Exception:  # an object that cannot be copied is called itself
+        return replace(functions, unjudged=unjudged)
+    is_plain = not found.parameters and not found.is_stateful and not pair.takes_rate
+    set_rates(start, found.rates, found.rate)
+    named = {
+        f"self.{name}" if name in functions.inputs else name: name for name in found.parameters
+    }
+    count = len(functions.inputs)
+    shapes = {name: np.shape(array) for name, array in zip(functions.inputs, arrays, strict=True)}
+
+    def forward(*given: Any) -> Any:
+        twin = twin_of(start)
+        for name, array in zip(named.values(), given[count:], strict=True):
+            put(twin, found.paths[name], array)
+        result = pair.on(twin, found.rate)[0](*given[:count])
+        is_pair = isinstance(result, tuple) and len(result) == 2
+        return (result[0], Held(twin, result[1])) if is_pair else result
+
+    def backward(dy: Any, held: Any) -> Any:
+        # A copy again: a second backward starts from what forward left, not from what backward did.
+        changes = found.steps or found.is_stateful or pair.takes_rate
+        twin, cache = copy.deepcopy((held.twin, held.cache)) if changes else (held.twin, held.cache)
+        for name, path in found.gradients.items():
+            if name not in found.steps:
+                clear(twin, path, start, get(twin, found.paths[name]))
+        begun = {name: np.array(get(twin, found.paths[name])) for name in found.steps}
+        returned = pair.on(twin, found.rate)[1](dy, cache)
+        of_inputs = in_order(functions, shapes, returned) if functions.gradients else ()
+        if len(of_inputs) != len(functions.gradients):
+            return returned
+
+        def gradient(name: str) -> Any:
+            now = get(twin, found.gradients[name])
+            return (begun[name] - now) / RATE if name in found.steps else now
+
+        return (*of_inputs, *(gradient(name) for name in found.gradients))
+
+    return replace(
+        functions,
+        inputs=(*functions.inputs, *named),
+        gradients=(*functions.gradients, *named),
+        forward=forward,
+        backward=backward,
+        parameters={new: found.parameters[name] for new, name in named.items()},
+        unjudged=unjudged,
+        notes=notes,
+        source=inspect.unwrap(pair.on(read)[1]) if is_plain else backward,
+        forward_source=(
+            inspect.unwrap(pair.stateless(read)[0])
+            if is_plain and functions.forward_source is not None
+            else None
+        ),
+    )
+
+
+def stateless(
+    forward: Callable[..., Any], backward: Callable[..., Any]
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The two functions; methods that keep the cache in their object take it and return it."""
+    if not hasattr(backward, "__self__") or len(required_names(backward)) != 1:
+        return forward, backward
+
+    @functools.wraps(forward)
+    def keeping(*arrays: Any, **options: Any) -> tuple[Any, Any]:
+        return forward(*arrays, **options), None
+
+    def kept(dy: Any, cache: Any) -> Any:
+        return backward(dy)
+
+    kept.__qualname__ = getattr(backward, "__qualname__", "backward")
+    return keeping, kept
