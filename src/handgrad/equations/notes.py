@@ -30,6 +30,7 @@ from handgrad.escaping import printable
 from handgrad.layers import Layer
 from handgrad.layers.base import walk
 from handgrad.ops import OPS
+from handgrad.optimizers import SGD
 from handgrad.targets import Target, op_of, resolve
 from handgrad.writing import reason, write_file
 
@@ -159,7 +160,8 @@ def notes(
         found = named.value
     if isinstance(found, Layer):
         title = target if isinstance(target, str) else _name(target)
-        settings = {"title": title, "lang": lang, "numbers": numbers, "eta": eta, "alive": alive}
+        settings = {"title": title, "lang": lang, "numbers": numbers, "alive": alive}
+        options = {"optimizer": SGD(eta), **options}
         written = _model(found, inputs, options, **settings)
         measured = () if measure is None else _measured(found, inputs, options)
         return Notes(_with_verdicts(_with_source(written, found), measured))

@@ -37,6 +37,8 @@ from handgrad.recipes.building import build_optimizer
 
 #: In how many examples caches are measured where none are given.
 _MEASURED: Final = 32
+#: The learning rate where no optimizer is given.
+_RATE: Final = 0.1
 #: A batch that is written out in numbers.
 _SMALL: Final = 2
 
@@ -51,7 +53,6 @@ def model_document(
     loss: Any = None,
     target: Any = None,
     optimizer: Optimizer | None = None,
-    eta: float = 0.1,
     input_shape: Shape | None = None,
     alive: bool = False,
 ) -> Document:
@@ -60,9 +61,9 @@ def model_document(
     `x` is a tuple for a model that takes several inputs, in the order of its forward. Neither is
     needed where the first layer fixes the shape. `loss` is one of `hg.losses`, with `target` what
     it compares the output with, or anything that fits; `optimizer` says how parameters are updated,
-    plain SGD with the learning rate `eta` if there is none. With `numbers` every equation of a
-    small model goes on with the values that it has for `x`; with `alive` the document has the story
-    of that run too. The model is not changed.
+    plain SGD if there is none. With `numbers` every equation of a small model goes on with the
+    values that it has for `x`; with `alive` the document has the story of that run too. The model
+    is not changed.
 
     Raises ArgumentError where the shape of an example is not known, there is no layer, or a model
     that is to be alive is too large for numbers, ShapeError where an example does not fit.
@@ -70,7 +71,7 @@ def model_document(
     if x is not None:
         x = as_batch(model, x)
     flow = _flow(model, x, input_shape)
-    rule = optimizer or SGD(eta)
+    rule = optimizer or SGD(_RATE)
     blocks, told = _written(flow, x, None, loss, target, rule, lang, numbers, alive)
     return Document(title, lang, blocks, told)
 
