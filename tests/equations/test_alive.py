@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+import handgrad as hg
 from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.story import Story
 from handgrad.equations.alive.entries import Closed, Entries, leaf, made, value_of
@@ -17,6 +18,7 @@ from handgrad.equations.notes import notes
 from handgrad.equations.operation import document
 from handgrad.equations.topics import op_topic, pair_topic, worked_topic
 from handgrad.equations.worked import WORKED
+from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
 from tests.tolerances import assert_close
 
@@ -125,6 +127,47 @@ def test_other_inputs_give_the_numbers_of_their_own_run(name):
     found = computed(story, given)
     for i, quantity in enumerate(other.quantities):
         assert_close(found[i], quantity.values, "float64", quantity.name)
+
+
+def block(rng):
+    return hg.TransformerBlock(4, 2, 4, rng=rng), (1, 3, 4), None
+
+
+def perceptron(rng):
+    first = hg.Dense(3, 2, activation="tanh", rng=rng)
+    return hg.Sequential(first, hg.Dense(2, 2, rng=rng)), (2, 3), hg.losses.SquaredError()
+
+
+def recurrent(rng):
+    return hg.Sequential(hg.LSTM(2, 2, rng=rng)), (1, 3, 2), None
+
+
+@pytest.mark.parametrize("build", [block, perceptron, recurrent])
+def test_a_model_is_one_story(build):
+    """What one op gives is what the next takes, so that another input changes all that follows."""
+    rng = np.random.default_rng(3)
+    model, shape, loss = build(rng)
+    one, other = (rng.normal(size=shape).astype(np.float32) for _ in range(2))
+    settings = {"alive": True, "measure": None, "loss": loss}
+    first, second = (notes(model, each, **settings).document.story for each in (one, other))
+    assert first is not None
+    assert second is not None
+    assert first.editable
+    assert [each.formula for each in first.steps] == [each.formula for each in second.steps]
+    made = {result.quantity for step in first.steps for result in step.results}
+    given = {i: list(q.values) for i, q in enumerate(second.quantities) if i not in made}
+    parameters = sum(array.size for array in model.parameters.values())
+    # Beside the parameters come in x, and a gradient or a target; states of zeros as well.
+    assert parameters + one.size < sum(map(len, given.values())) <= parameters + 5 * one.size
+    found = computed(first, given)
+    for i, quantity in enumerate(second.quantities):
+        assert_close(found[i], quantity.values, "float32", quantity.name)
+
+
+def test_a_model_that_is_too_large_is_refused():
+    model = hg.Sequential(hg.Dense(300, 300, rng=np.random.default_rng(0)))
+    with pytest.raises(ArgumentError, match="alive is given for a model with"):
+        notes(model, alive=True)
 
 
 def test_a_gradient_of_weights_is_the_row_and_the_column_it_is_made_of():

@@ -227,7 +227,7 @@ def test_the_optimizer_says_how_parameters_are_updated(rng):
     found = model_document(mlp(rng), title="adam", optimizer=optimizers.Adam(0.01))
     headings = [block.content for block in found.blocks if isinstance(block, Heading)]
     assert headings[-1] == "Update: Adam"
-    plain = model_document(mlp(rng), title="plain", eta=0.3)
+    plain = model_document(mlp(rng), title="plain", optimizer=optimizers.SGD(0.3))
     (rule,) = equations(plain, "update")
     assert to_latex(rule) == (r"\theta \leftarrow \theta - \eta \frac{\partial L}{\partial \theta}")
     assert "\\eta = 0.3" in spoken(plain)

@@ -12,6 +12,20 @@ from handgrad.program import Node
 
 
 @dataclass(frozen=True)
+class Arrived:
+    """An array of the example that equations take as it is: an input, a gradient that comes in.
+
+    `parts` are its symbols with what each stands for: one, or one for each step.
+    """
+
+    node: Node
+    symbol: Formula
+    name: str
+    parts: tuple[tuple[Formula, Any], ...]
+    is_gradient: bool = False
+
+
+@dataclass(frozen=True)
 class DerivedEquation:
     """`left` = `right`, the shape and value of both, and `right` with its numbers put in."""
 
@@ -36,6 +50,10 @@ class DerivedEquation:
     updates: bool = False
     #: The nodes of the example whose values these are.
     nodes: tuple[Node, ...] = ()
+    #: What these are made of, where no equation before makes it.
+    arrived: tuple[Arrived, ...] = ()
+    #: True where Python decided by the value of an array what is computed.
+    is_decided: bool = False
 
     @property
     def says_nothing(self) -> bool:
@@ -60,19 +78,6 @@ class Meaning:
 
 
 @dataclass(frozen=True)
-class Arrived:
-    """An array that no equation makes: an input, or a gradient that comes in.
-
-    `parts` are its symbols with what each stands for: one, or one for each step.
-    """
-
-    node: Node
-    symbol: Formula
-    name: str
-    parts: tuple[tuple[Formula, Any], ...]
-
-
-@dataclass(frozen=True)
 class Derivation:
     forward: tuple[DerivedEquation, ...]
     backward: tuple[DerivedEquation, ...]
@@ -92,7 +97,3 @@ class Derivation:
     counter: Formula | None = None
     #: The names of backward that all gradients but the first are made of.
     behind_parameters: frozenset[str] = frozenset()
-    #: The arrays that come in, of forward and then of backward.
-    arrived: tuple[Arrived, ...] = ()
-    #: True where Python decided by the value of an array what to compute.
-    is_decided: bool = False

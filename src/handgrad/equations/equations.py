@@ -56,11 +56,15 @@ def derive(
     )
     lines = EquationWriter(found, scope, values, own, lettered, names, lettered_names)
     forward, backward = lines.forward(), lines.backward()
+    arrived = tuple(meanings.arrived(lines))
+    passes = (found.run.forward, found.run.backward)
+    is_decided = any(each.is_decided for each in passes)
+    given = tuple(each for each in arrived if not each.is_gradient)
     inputs = names.gradient_inputs()
     results = [getattr(each, "value", each) for each in found.run.backward.results]
     return Derivation(
-        tuple(forward),
-        tuple(backward),
+        tuple(replace(each, arrived=given, is_decided=is_decided) for each in forward),
+        tuple(replace(each, arrived=arrived, is_decided=is_decided) for each in backward),
         tuple(meanings.symbols(lines)),
         tuple(meanings.kept(lines)),
         tuple(meanings.given(lines, subject.arrays)),
@@ -70,10 +74,4 @@ def derive(
         glossary,
         next((scope.counter(each) for each in loops.values() if not each.of_backward), None),
         lines.behind_parameters(),
-        tuple(meanings.arrived(lines)),
-        any(
-            branch.node is not None
-            for program in (found.run.forward, found.run.backward)
-            for branch in program.branches
-        ),
     )

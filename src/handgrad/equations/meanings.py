@@ -154,7 +154,7 @@ def arrived(lines: EquationWriter) -> Iterator[Arrived]:
         symbol = scope.glossary.symbol(code, 0 if named is None else named.primes, index)
         whole = [(symbol, node.value)]
         parts = whole if axis is None else lines.steps(twin, node.value, axis)
-        yield Arrived(node, symbol, code, tuple(parts))
+        yield Arrived(node, symbol, code, tuple(parts), code in scope.glossary.gradients)
 
 
 def _arriving(lines: EquationWriter) -> tuple[list[Node], list[Node]]:

@@ -30,6 +30,7 @@ from handgrad.escaping import printable
 from handgrad.layers import Layer
 from handgrad.layers.base import walk
 from handgrad.ops import OPS
+from handgrad.optimizers import SGD
 from handgrad.targets import Target, op_of, resolve
 from handgrad.writing import reason, write_file
 
@@ -140,7 +141,7 @@ def notes(
     `options` are settings of forward; for a model `loss`, `target`, `optimizer` and `input_shape`,
     the shape of one example. `lang` is en or ro. `eta` is the learning rate
     of the updates that `numbers` shows. `measure` gives the finite-difference result; None leaves
-    it out. `alive` adds a script to the HTML that steps through the run of an op or a pair.
+    it out. `alive` adds a script to the HTML that steps through the run.
 
     Raises ArgumentError for a target, inputs or language that is none of these.
     """
@@ -153,29 +154,21 @@ def notes(
         named = target if isinstance(target, Target) else _resolved(target)
         target = named.name
         if named.recipe is not None:
-            _refuse_alive(alive)
             written = recipe_document(
-                named.recipe, named.value, title=target, lang=lang, numbers=numbers
+                named.recipe, named.value, title=target, lang=lang, numbers=numbers, alive=alive
             )
             return Notes(_with_source(written, named.value))
         found = named.value
     if isinstance(found, Layer):
-        _refuse_alive(alive)
         title = target if isinstance(target, str) else _name(target)
-        written = _model(found, inputs, options, title=title, lang=lang, numbers=numbers, eta=eta)
+        settings = {"title": title, "lang": lang, "numbers": numbers, "alive": alive}
+        options = {"optimizer": SGD(eta), **options}
+        written = _model(found, inputs, options, **settings)
         measured = () if measure is None else _measured(found, inputs, options)
         return Notes(_with_verdicts(_with_source(written, found), measured))
     topic = _topic(target, found, inputs, options, lang)
     written = document(topic, numbers=numbers, lang=lang, eta=eta, measure=measure, alive=alive)
     return Notes(written)
-
-
-def _refuse_alive(alive: bool) -> None:
-    if alive:
-        raise ArgumentError(
-            "notes: alive is given for a model; allowed: an op, a worked example, or a pair of "
-            "functions"
-        )
 
 
 def _model(

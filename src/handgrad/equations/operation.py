@@ -59,8 +59,10 @@ def document(
     """
     notes = _Notes(topic, numbers, lang, eta)
     blocks = tuple(notes.blocks(measure))
-    told = story(notes.derivation, notes.board.anchor) if alive else None
-    return Document(topic.title, lang, blocks, told)
+    if not alive:
+        return Document(topic.title, lang, blocks)
+    passes = notes.derivation.forward, notes.derivation.backward
+    return Document(topic.title, lang, blocks, story(*passes, notes.board.anchor))
 
 
 class _Notes:

@@ -147,6 +147,11 @@ class Program:
         return self.result if isinstance(self.result, tuple) else (self.result,)
 
     @property
+    def is_decided(self) -> bool:
+        """True where the values of arrays decided what was computed."""
+        return any(each.node is not None for each in self.branches)
+
+    @property
     def inputs(self) -> tuple[Node, ...]:
         return tuple(node for node in self.nodes if node.op == "input")
 

@@ -37,14 +37,19 @@ class Opener:
         self.known = known
         #: False once a number was met that no element leads to, though it hangs on some.
         self.is_whole = True
+        #: The rounding of the coarsest numbers that were met.
+        self._eps = float(np.finfo(np.float64).eps)
         self._found: dict[Node, Any] = {}
 
-    def opened(self, node: Node) -> list[Element] | None:
-        """The elements of an array in order; None where they are not what the run computed."""
+    def opened(self, node: Node, *, as_it_is: bool = False) -> list[Element] | None:
+        """The elements of an array in order; None where they are not what the run computed.
+
+        With `as_it_is` those of an array that is known, and not what it is made of.
+        """
         try:
             with np.errstate(all="ignore"):
-                came_in = node in self.known and not node.operands
-                computed = self._operand(node) if came_in else self._computed(node)
+                as_it_is |= node in self.known and not node.operands
+                computed = self._operand(node) if as_it_is else self._computed(node)
             found = np.asarray(computed, dtype=object)
         except Exception:  # a function that takes no elements
             return self._none()
@@ -52,7 +57,7 @@ class Opener:
             return self._none()
         elements = found.ravel().tolist()
         values = np.array([value_of(each) for each in elements]).reshape(found.shape)
-        if not _agree(values, np.asarray(node.value)):
+        if not _agree(values, np.asarray(node.value), _ROUNDING * self._eps):
             return self._none()
         return elements
 
@@ -90,6 +95,8 @@ class Opener:
         value = node.value
         if node in self.known and is_array(value):
             array = np.asarray(value)
+            if array.dtype.kind == "f":
+                self._eps = max(self._eps, float(np.finfo(array.dtype).eps))
             number = self.known[node]
             elements = np.empty(array.size, dtype=object)
             for i, each in enumerate(array.ravel().tolist()):
@@ -108,10 +115,8 @@ def _is_opened(found: Any) -> bool:
     return isinstance(found, np.ndarray) and found.dtype == object
 
 
-def _agree(values: Any, shown: Any) -> bool:
-    kind = shown.dtype if shown.dtype.kind == "f" else np.dtype(np.float64)
+def _agree(values: Any, shown: Any, near: float) -> bool:
     scale = float(np.max(abs(shown[np.isfinite(shown)]), initial=1.0))
-    near = _ROUNDING * float(np.finfo(kind).eps)
     return bool(np.allclose(values, shown, rtol=near, atol=near * scale, equal_nan=True))
 
 

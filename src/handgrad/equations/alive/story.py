@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -20,7 +20,7 @@ from handgrad.documents.formulas.formula import (
 )
 from handgrad.documents.story import PLACE, Pane, Quantity, Result, Story, StoryStep, Tree
 from handgrad.equations.alive.opening import Opener, leaves_of, written
-from handgrad.equations.derived import Derivation, DerivedEquation
+from handgrad.equations.derived import Arrived, DerivedEquation
 from handgrad.equations.glossary import subscript
 from handgrad.program import Node
 from handgrad.program.functions import is_array
@@ -29,48 +29,71 @@ from handgrad.program.functions import is_array
 _MOST_ELEMENTS: Final = 1_024
 #: A story whose elements have more leaves in all has numbers, and opens no more of them.
 _MOST_LEAVES: Final = 200_000
+#: How far the same number is apart in two runs, of a layer and of its op alone, in float32.
+_SAME: Final = 1e-4
 
+Opened = tuple[tuple[Tree, ...], tuple[tuple[int, ...], ...]]
 Parts = tuple[tuple[Formula, Any], ...]
 
 
-def story(derivation: Derivation, anchor: Callable[[DerivedEquation], str]) -> Story:
+def story(
+    forward: Iterable[DerivedEquation],
+    backward: Iterable[DerivedEquation],
+    anchor: Callable[[DerivedEquation], str],
+) -> Story:
     """The steps of both passes; `anchor` says where an equation stands on the page."""
-    return _Teller(anchor).told(derivation)
+    return _Teller(anchor).told(forward, backward)
 
 
 class _Teller:
     def __init__(self, anchor: Callable[[DerivedEquation], str]) -> None:
         self.anchor = anchor
         self.known: dict[Node, int] = {}
+        self.by_symbol: dict[Formula, int] = {}
         self.quantities: list[Quantity] = []
         self.steps: list[StoryStep] = []
         self.opener = Opener(self.known)
         self.leaves = 0
 
-    def told(self, derivation: Derivation) -> Story:
-        gradients = derivation.glossary.gradients
-        for each in derivation.arrived:
-            self._add(each.node, each.symbol, each.name, each.parts, each.name in gradients)
-        for equation in derivation.forward:
+    def told(
+        self, forward: Iterable[DerivedEquation], backward: Iterable[DerivedEquation]
+    ) -> Story:
+        for equation in forward:
             self._tell(equation, "forward")
-        for equation in derivation.backward:
+        for equation in backward:
             self._tell(equation, "backward")
-        is_whole = self.opener.is_whole and not derivation.is_decided
-        return Story(tuple(self._paired()), tuple(self.steps), is_whole)
+        return Story(tuple(self._paired()), tuple(self.steps), self.opener.is_whole)
+
+    def _arrive(self, arrived: Arrived) -> None:
+        """An array by the quantity that has its symbol and its numbers, else as a new one."""
+        if arrived.node in self.known:
+            return
+        number = self.by_symbol.get(arrived.symbol)
+        value = np.asarray(arrived.node.value)
+        if number is not None and _are_alike(self.quantities[number].values, value):
+            self.known[arrived.node] = number
+        else:
+            parts, name = arrived.parts, arrived.name
+            self._add(arrived.node, arrived.symbol, name, parts, arrived.is_gradient)
 
     def _tell(self, equation: DerivedEquation, phase: Literal["forward", "backward"]) -> None:
+        for each in equation.arrived:
+            self._arrive(each)
         here = equation.here or equation
         found = [
             (each, *symbols)
             for each in equation.nodes
             if is_array(each.value) and (symbols := _symbols(here, each)) is not None
         ]
+        self.opener.is_whole &= bool(found) and not equation.is_decided
+        if not found:
+            return
         if here.says_nothing and all(node in self.known for node, _, _ in found):
             for node, symbol, parts in found:
                 if not node.operands:
                     self._rename(node, symbol, parts)
             return
-        opened = [self._opened(node) for node, _, _ in found]
+        opened = [self._opened(node, here.right) for node, _, _ in found]
         results = tuple(
             Result(self._add(node, symbol, equation.name, parts, phase == "backward"), *each)
             for (node, symbol, parts), each in zip(found, opened, strict=True)
@@ -86,11 +109,15 @@ class _Teller:
             StoryStep(phase, formula, anchor, tuple(operands), results, equation.step)
         )
 
-    def _opened(self, node: Node) -> tuple[tuple[Tree, ...], tuple[tuple[int, ...], ...]]:
+    def _opened(
+        self, node: Node, right: Formula
+    ) -> tuple[tuple[Tree, ...], tuple[tuple[int, ...], ...]]:
         if np.size(node.value) > _MOST_ELEMENTS or self.leaves > _MOST_LEAVES:
             self.opener.is_whole = False
             return (), ()
-        elements = self.opener.opened(node)
+        number = self.known.get(node)
+        is_named = number is not None and self.quantities[number].symbol == right
+        elements = self.opener.opened(node, as_it_is=is_named)
         if elements is None:
             return (), ()
         trees, opened = written(elements)
@@ -101,13 +128,13 @@ class _Teller:
         value = np.asarray(node.value)
         values = tuple(float(each) for each in value.ravel().tolist())
         panes = tuple(_panes(value, parts))
-        self.known[node] = len(self.quantities)
+        self.known[node] = self.by_symbol[symbol] = len(self.quantities)
         self.quantities.append(Quantity(symbol, name, value.shape, values, panes, backward))
         return self.known[node]
 
     def _rename(self, node: Node, symbol: Formula, parts: Parts) -> None:
         """What came in goes by the symbol that the equations have for it."""
-        number = self.known[node]
+        number = self.by_symbol[symbol] = self.known[node]
         panes = tuple(_panes(np.asarray(node.value), parts))
         self.quantities[number] = replace(self.quantities[number], symbol=symbol, panes=panes)
 
@@ -117,6 +144,13 @@ class _Teller:
         for each in self.quantities:
             beside = of.get(_of_gradient(each.symbol)) if each.backward else None
             yield each if beside is None else replace(each, beside=beside)
+
+
+def _are_alike(values: tuple[float, ...], other: Any) -> bool:
+    """The same numbers, but for the rounding of another run of the same lines."""
+    if len(values) != other.size:
+        return False
+    return np.allclose(values, other.ravel(), rtol=_SAME, atol=_SAME, equal_nan=True)
 
 
 def _symbols(equation: DerivedEquation, node: Node) -> tuple[Formula, Parts] | None:

@@ -23,6 +23,7 @@ from handgrad.documents.formulas.formula import (
 from handgrad.equations.equations import DerivedEquation, derive
 from handgrad.equations.models.composition import Composer, Ends, input_symbols
 from handgrad.equations.models.flow import Flow, Node
+from handgrad.equations.models.joined import added, joined
 from handgrad.equations.models.names import (
     Sizes,
     full_name,
@@ -81,17 +82,19 @@ class Chain:
             return step_of(None, derivation, loss_names(derivation, first, output), subject)
         step = step_of(None, derivation, {}, subject)
         rows = derivation.glossary.symbol(first)
-        flat = self._reshaped(rows, value_symbol(output), subject.arrays[first])
-        back = self._reshaped(value_gradient(output), gradient_of(rows), gradient.reshape(y.shape))
+        flat = self._reshaped(rows, (value_symbol(output), y), subject.arrays[first])
+        shaped = gradient.reshape(y.shape)
+        back = self._reshaped(value_gradient(output), (gradient_of(rows), gradient), shaped)
         return replace(
             step,
             forward=(OpCall((flat,)), *step.forward),
             backward=(*step.backward, OpCall((back,))),
         )
 
-    def _reshaped(self, left: Formula, of: Formula, value: Any) -> DerivedEquation:
+    def _reshaped(self, left: Formula, of: tuple[Formula, Any], value: Any) -> DerivedEquation:
         name = Script(Operator("reshape"), self.sizes.shape(value))
-        return self._equation(left, row(name, Fenced(of)), value)
+        equation = self._equation(left, row(name, Fenced(of[0])), value)
+        return joined(equation, lambda x: np.reshape(x, value.shape), (of,))
 
     def node(self, node: Node) -> WrittenNode:
         """The equations of a node whose output's gradient is known."""
@@ -122,9 +125,10 @@ class Chain:
             else:
                 terms.append(value_gradient(value, node.number))
                 parts.append(self.found.copies[value, node.number])
-        total = sum(parts[1:], start=parts[0])
+        total = added(*parts)
         self.found.values[value] = total
-        return self._equation(value_gradient(value), separated(tuple(terms), "+"), total)
+        whole = self._equation(value_gradient(value), separated(tuple(terms), "+"), total)
+        return joined(whole, added, list(zip(terms, parts, strict=True)))
 
     def _keep(self, node: Node, gradient: Any) -> None:
         """The gradient of the node's input: all of it, or one part of a fork's."""
@@ -152,6 +156,7 @@ class Chain:
     def _sum(self, node: Node) -> WrittenNode:
         terms = tuple(map(value_symbol, node.inputs))
         y = self._equation(value_symbol(node.number), separated(terms, "+"), self._value(node))
+        y = joined(y, added, [(value_symbol(each), self.run.values[each]) for each in node.inputs])
         return WrittenNode(node, (OpCall((y,)),), ())
 
     def _composed(self, node: Node, recorder: LayerRecorder, dy: Any) -> WrittenNode:

@@ -17,6 +17,7 @@ import numpy as np
 
 from handgrad.documents.formulas.formula import Formula, Text, gradient_of
 from handgrad.documents.labels import label
+from handgrad.equations.derived import Arrived
 from handgrad.equations.dimensions import Dimensions
 from handgrad.equations.equations import Derivation, DerivedEquation, Meaning
 from handgrad.equations.glossary import Glossary, subscript
@@ -34,6 +35,7 @@ from handgrad.equations.models.steps import (
 )
 from handgrad.equations.models.symbols import (
     copy_symbol,
+    is_gradient,
     numbered,
     parameter_symbol,
     plain_parameter,
@@ -238,7 +240,8 @@ class Composer:
             if isinstance(value, Node) and is_first_state(symbol, names, derivation.counter):
                 assert symbol.sub is not None
                 start = subscript(names[symbol.base], symbol.sub)
-                yield self._equation(name, start, names[symbol], value.value)
+                before = self._equation(name, start, names[symbol], value.value)
+                yield replace(before, nodes=(value,), arrived=tuple(self._arrived(value)))
                 names[symbol] = start
 
     def _uniform(self, node: Node) -> Iterator[Meaning]:
@@ -320,9 +323,20 @@ class Composer:
         known = self.symbols.get(node)
         right = self.writer.definition(node) if known is None else known
         found = self._equation(node.name, symbol, right, node.value)
+        arrived, is_decided = tuple(self._arrived(node)), self.graph.forward.is_decided
+        found = replace(found, nodes=(node,), arrived=arrived, is_decided=is_decided)
         self.symbols.setdefault(node, symbol)
         self.known.add(symbol)
         self._lines.append((self._numbers.current, self.graph.path(at), self._block(at), found))
+
+    def _arrived(self, node: Node) -> Iterator[Arrived]:
+        """The values with symbols that a value is made of, or the value itself if it has one."""
+        symbol = self.symbols.get(node)
+        if symbol is None:
+            for each in node.operands:
+                yield from self._arrived(each)
+        else:
+            yield Arrived(node, symbol, node.name, ((symbol, node.value),), is_gradient(symbol))
 
     def _equation(self, name: str, left: Formula, right: Formula, value: Any) -> DerivedEquation:
         return DerivedEquation(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from handgrad.documents.document import Block, Document, Mono, Paragraph
 from handgrad.documents.labels import label
+from handgrad.documents.story import Story
+from handgrad.equations.alive.story import story
 from handgrad.equations.models import overview
 from handgrad.equations.models.chain import Chain
 from handgrad.equations.models.costs import costs
@@ -35,6 +37,8 @@ from handgrad.recipes.building import build_optimizer
 
 #: In how many examples caches are measured where none are given.
 _MEASURED: Final = 32
+#: The learning rate where no optimizer is given.
+_RATE: Final = 0.1
 #: A batch that is written out in numbers.
 _SMALL: Final = 2
 
@@ -49,25 +53,27 @@ def model_document(
     loss: Any = None,
     target: Any = None,
     optimizer: Optimizer | None = None,
-    eta: float = 0.1,
     input_shape: Shape | None = None,
+    alive: bool = False,
 ) -> Document:
     """The notes of a model for examples like those of the batch `x`, or of shape `input_shape`.
 
     `x` is a tuple for a model that takes several inputs, in the order of its forward. Neither is
     needed where the first layer fixes the shape. `loss` is one of `hg.losses`, with `target` what
     it compares the output with, or anything that fits; `optimizer` says how parameters are updated,
-    plain SGD with the learning rate `eta` if there is none. With `numbers` every equation of a
-    small model goes on with the values that it has for `x`. The model is not changed.
+    plain SGD if there is none. With `numbers` every equation of a small model goes on with the
+    values that it has for `x`; with `alive` the document has the story of that run too. The model
+    is not changed.
 
-    Raises ArgumentError where the shape of an example is not known or there is no layer, ShapeError
-    where an example does not fit.
+    Raises ArgumentError where the shape of an example is not known, there is no layer, or a model
+    that is to be alive is too large for numbers, ShapeError where an example does not fit.
     """
     if x is not None:
         x = as_batch(model, x)
     flow = _flow(model, x, input_shape)
-    blocks = _blocks(flow, x, None, loss, target, optimizer or SGD(eta), lang, numbers)
-    return Document(title, lang, tuple(blocks))
+    rule = optimizer or SGD(_RATE)
+    blocks, told = _written(flow, x, None, loss, target, rule, lang, numbers, alive)
+    return Document(title, lang, blocks, told)
 
 
 def _flow(model: Layer, x: Any, input_shape: Shape | None) -> Flow:
@@ -85,7 +91,13 @@ def _flow(model: Layer, x: Any, input_shape: Shape | None) -> Flow:
 
 
 def recipe_document(
-    recipe: Recipe, model: Layer, *, title: str, lang: str = "en", numbers: bool = False
+    recipe: Recipe,
+    model: Layer,
+    *,
+    title: str,
+    lang: str = "en",
+    numbers: bool = False,
+    alive: bool = False,
 ) -> Document:
     """The notes of a completed recipe's model or a run's, with its loss and its optimizer."""
 
@@ -98,13 +110,13 @@ def recipe_document(
     flow = _flow(model, first if several else None, None if several else first.shape[1:])
     loss, optimizer = build_loss(recipe), build_optimizer(recipe)
     drawn = draw if several else None
-    blocks = _blocks(flow, None, drawn, loss, None, optimizer, lang, numbers)
+    blocks, told = _written(flow, None, drawn, loss, None, optimizer, lang, numbers, alive)
     description = recipe.tables.get("description")
     introduction = (Paragraph(f"{description}."),) if description else ()
-    return Document(title, lang, (*introduction, *blocks))
+    return Document(title, lang, (*introduction, *blocks), told)
 
 
-def _blocks(
+def _written(
     flow: Flow,
     given: Any,
     draw: Callable[[int], Any] | None,
@@ -113,11 +125,18 @@ def _blocks(
     optimizer: Optimizer,
     lang: str,
     numbers: bool,
-) -> Iterator[Block]:
+    alive: bool,
+) -> tuple[tuple[Block, ...], Story | None]:
+    """The blocks of a model, and where it is alive the story of its run."""
+    numbers = numbers or alive
     draw = draw or partial(example, flow)
     measured = draw(_MEASURED) if given is None else given
     cost = costs(flow, measured)
     refused = too_large(flow, _SMALL if given is None else _count(given)) if numbers else ""
+    if refused and alive:
+        raise ArgumentError(
+            f"notes: alive is given for a model with {refused} to write out; allowed: a smaller one"
+        )
     numbers = numbers and not refused
     batch = _SMALL if numbers else batch_unlike(flow)
     several = isinstance(given, tuple)
@@ -132,16 +151,18 @@ def _blocks(
     chain = Chain(flow, run, sizes, lang, exact=numbers)
     last = _last_step(chain, loss, target)
     steps = [(chain.gathered(node.number), chain.node(node)) for node in reversed(flow.nodes)]
-    yield from overview.table(cost, _count(measured), lang)
-    yield from overview.drawings(flow, loss, lang, chain.symbols_of)
+    blocks: list[Block] = list(overview.table(cost, _count(measured), lang))
+    blocks += overview.drawings(flow, loss, lang, chain.symbols_of)
     if refused:
-        yield Paragraph((f"{label(lang, 'model_too_large')} ", Mono(refused), "."))
+        blocks.append(Paragraph((f"{label(lang, 'model_too_large')} ", Mono(refused), ".")))
     sections = Sections(flow, chain, type(loss).__name__, numbers)
     if numbers:
-        yield from sections.given(x, parameters)
-    yield from sections.forward([step for _, step in reversed(steps)], last)
-    yield from sections.backward(steps, last)
-    yield from sections.updates(optimizer, parameters)
+        blocks += sections.given(x, parameters)
+    blocks += sections.forward([step for _, step in reversed(steps)], last)
+    blocks += sections.backward(steps, last)
+    blocks += sections.updates(optimizer, parameters)
+    passes = sections.computed["forward"], sections.computed["backward"]
+    return tuple(blocks), story(*passes, sections.board.anchor) if alive else None
 
 
 def _count(x: Any) -> int:

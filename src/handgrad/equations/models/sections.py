@@ -47,6 +47,8 @@ class Sections:
         self.chain = chain
         self.loss = loss
         self.board = Board(numbers, self.say, self._inputs(), rounds=False)
+        #: All equations of both passes, also those of rounds that are not written again.
+        self.computed: dict[str, list[DerivedEquation]] = {"forward": [], "backward": []}
 
     def say(self, key: str) -> str:
         return label(self.chain.lang, key)
@@ -116,6 +118,8 @@ class Sections:
 
     def _parts(self, step: WrittenNode, parts: Sequence[OpCall], which: str) -> Iterator[Block]:
         """The parts of a node, each with a heading where it has a number."""
+        if which in self.computed:
+            self.computed[which] += (each for part in parts for each in part.equations)
         for i, part in enumerate(folded(parts)):
             if isinstance(part, Repeated):
                 yield self._repeated(part)
@@ -196,6 +200,7 @@ class Sections:
         value = step.node.number
         key = "model_fork" if len(self.flow.uses(value)) > 1 else "model_passed"
         yield Heading(self.filled(key, value_symbol(value)), 2, f"gradient-{value}")
+        self.computed["backward"].append(gathered)
         yield from self.board.lines((gathered,))
 
     def _heading(self, step: WrittenNode, part: str) -> Heading:

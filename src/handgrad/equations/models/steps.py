@@ -117,6 +117,15 @@ def rewritten(
         parts=tuple((changed(each), value) for each, value in equation.parts),
         loop=equation.loop and changed(equation.loop),
         here=equation.here and rewritten(equation.here, names, of_gradients),
+        step=equation.step and changed(equation.step),
+        arrived=tuple(
+            replace(
+                each,
+                symbol=changed(each.symbol),
+                parts=tuple((changed(symbol), value) for symbol, value in each.parts),
+            )
+            for each in equation.arrived
+        ),
     )
 
 
