@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.deriving.algebra import Step, simplified
+from handgrad.deriving.algebra import Simplification, simplified
+from handgrad.deriving.algebra.facts import Assumption, assumptions
 from handgrad.deriving.arguments import (
     Arguments,
     Path,
@@ -18,10 +19,9 @@ from handgrad.deriving.arguments import (
     renamed,
     solved,
 )
-from handgrad.deriving.assumptions import Assumption, assumptions
 from handgrad.deriving.derivation import Derivation
-from handgrad.deriving.derived import Chain
-from handgrad.deriving.pair import Pair, assemble
+from handgrad.deriving.derived import ChainRule
+from handgrad.deriving.pair import DerivedPair, assemble
 from handgrad.deriving.proof import DoubleError, MeetingError, Proof
 from handgrad.deriving.refusals import UnprovedError, UnreadableError, refused
 from handgrad.deriving.reverse import gradient
@@ -133,7 +133,7 @@ class Deriving:
             raise refused(str(error), self.function, "a forward that stands its proof") from error
 
     def _check_assumed(self) -> None:
-        names = {spec.name for spec in self.arguments.specs}
+        names = {spec.name for spec in self.arguments.specs if len(spec.path) == 1}
         for fact in self.facts:
             if fact.name not in names:
                 raise ArgumentError(
@@ -197,15 +197,15 @@ class Deriving:
             sweep = self._sweep(found)
             pair, steps = self._pair(found, sweep, simple=True)
         try:
-            return self._proof(pair, sampler, Chain(tuple(sweep.gradients), tuple(steps)))
+            return self._proof(pair, sampler, ChainRule(tuple(sweep.gradients), tuple(steps)))
         except UnprovedError:
             if not steps:
                 raise
         with within(found.world):
             pair, _ = self._pair(found, sweep, simple=False)
-        return self._proof(pair, sampler, Chain(tuple(sweep.gradients), ()))
+        return self._proof(pair, sampler, ChainRule(tuple(sweep.gradients), ()))
 
-    def _proof(self, pair: Pair, sampler: Sampler, chain: Chain) -> Derivation:
+    def _proof(self, pair: DerivedPair, sampler: Sampler, chain: ChainRule) -> Derivation:
         while True:
             written = pair.written()
             proof = Proof(pair, sampler, written.compiled())
@@ -231,9 +231,11 @@ class Deriving:
                 cotangent.name = f"d{out.name}" if out.name else f"dy{k + 1}"
         return Sweep(wanted, cotangents, gradients)
 
-    def _pair(self, found: Traced, sweep: Sweep, *, simple: bool) -> tuple[Pair, list[Step]]:
+    def _pair(
+        self, found: Traced, sweep: Sweep, *, simple: bool
+    ) -> tuple[DerivedPair, list[Simplification]]:
         gradients = sweep.gradients
-        steps: list[Step] = []
+        steps: list[Simplification] = []
         if simple:
             gradients, steps = simplified(
                 found.program, sweep.cotangents, gradients, self.assume, found.world

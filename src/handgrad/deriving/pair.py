@@ -24,7 +24,7 @@ _VIEWS: Final = ("transpose", "reshape", "broadcast_to")
 
 
 @dataclass
-class Pair:
+class DerivedPair:
     """A forward and its backward as programs.
 
     kept: what the backward reads of the forward. casts: gradients that have to be put into the
@@ -47,7 +47,7 @@ class Pair:
 
 def assemble(
     traced: Traced, wanted: Sequence[Path], cotangents: list[Node], gradients: Sequence[Node]
-) -> Pair:
+) -> DerivedPair:
     """The pair of a program and its gradients: what the forward keeps follows from them."""
     world = traced.world
     everything = widened([*traced.program.outputs, *gradients], world)
@@ -55,7 +55,7 @@ def assemble(
     forward = Program(traced.program.inputs, everything[:count])
     kept = frontier(forward, everything[count:])
     backward = Program([*kept, *cotangents], everything[count:])
-    return Pair(traced, forward, backward, kept, cotangents, list(wanted))
+    return DerivedPair(traced, forward, backward, kept, cotangents, list(wanted))
 
 
 def widened(nodes: Sequence[Node], world: World) -> list[Node]:
@@ -98,7 +98,7 @@ def is_plain(node: Node) -> bool:
 
 def alone(traced: Traced, name: str) -> Written:
     """A program as one function, without a cache."""
-    pair = Pair(traced, traced.program, Program([], []), [], [], [])
+    pair = DerivedPair(traced, traced.program, Program([], []), [], [], [])
     with within(traced.world):
         writing = _Writing(pair, NUMPY)
         results = writing._forward()
@@ -108,7 +108,7 @@ def alone(traced: Traced, name: str) -> Written:
 
 
 class _Writing:
-    def __init__(self, pair: Pair, library: Library) -> None:
+    def __init__(self, pair: DerivedPair, library: Library) -> None:
         self.pair, self.library = pair, library
         self.arguments: Arguments = pair.traced.arguments
         self.world = pair.traced.world
