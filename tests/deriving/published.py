@@ -13,7 +13,7 @@ ND = ("N", "D")
 
 
 @dataclass(frozen=True)
-class DerivedPair:
+class Pair:
     """A forward, and its published backward as a function of the inputs and the cotangent that
     makes what it keeps.
     """
@@ -26,7 +26,7 @@ class DerivedPair:
     assume: dict[str, float]
 
 
-PAIRS: dict[str, DerivedPair] = {}
+PAIRS: dict[str, Pair] = {}
 
 
 def pair(
@@ -37,7 +37,7 @@ def pair(
     assume: dict[str, float] | None = None,
     **given: Any,
 ) -> None:
-    PAIRS[name] = DerivedPair(forward, kept, backward, given, assume or {})
+    PAIRS[name] = Pair(forward, kept, backward, given, assume or {})
 
 
 # Normalisations

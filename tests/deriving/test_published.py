@@ -16,7 +16,7 @@ from handgrad.program.node import Node, World, within
 from handgrad.program.sizes import Size
 from handgrad.program.trace import Tracer, unwrap
 from handgrad.program.trace import run as trace_run
-from tests.deriving.published import PAIRS, DerivedPair
+from tests.deriving.published import PAIRS, Pair
 
 LENGTHS = {"N": 24, "D": 40, "C": 12, "L": 20, "K": 28, "T": 32, "S": 36, "E": 44, "H": 30, "R": 4}
 #: A derived backward may cost this many times the published one.
@@ -25,18 +25,18 @@ MOST = 1.2
 LEAST = 18
 
 
-def derived(pair: DerivedPair) -> Any:
+def derived(pair: Pair) -> Any:
     given = {key: value for key, value in pair.given.items() if key != "wrt"}
     return derive(pair.forward, wrt=pair.given.get("wrt"), assume=pair.assume, **given)
 
 
-def counts_of_derived(pair: DerivedPair) -> Count:
+def counts_of_derived(pair: Pair) -> Count:
     back = derived(pair).programs["backward"]
     known = {id(n) for n in back.inputs}
     return Costs(LENGTHS, larger=1, function=1.0, comes=1.0, goes=1.0).total(back.outputs, known)
 
 
-def arguments(pair: DerivedPair) -> dict[str, np.ndarray]:
+def arguments(pair: Pair) -> dict[str, np.ndarray]:
     from handgrad.deriving.arguments import size_of as parse
 
     rng = np.random.default_rng(5)
@@ -53,7 +53,7 @@ def arguments(pair: DerivedPair) -> dict[str, np.ndarray]:
     return found
 
 
-def counts_of_published(pair: DerivedPair) -> Count:
+def counts_of_published(pair: Pair) -> Count:
     """The published backward, traced as any function is."""
     given = arguments(pair)
     y = pair.forward(**given)

@@ -38,6 +38,7 @@ def derive(
     *arrays: Any,
     assume: Mapping[str, float] | None = None,
     wrt: Sequence[str] | None = None,
+    save: str | None = None,
     **named: Any,
 ) -> Derivation:
     """The backward of a forward, derived from it alone.
@@ -48,7 +49,8 @@ def derive(
     tell axes apart that are of one length by chance; dicts, tuples and lists of them are taken as
     they are. Other arguments are settings, a tuple of numbers where the forward takes no array of
     that shape. `assume` states sums that are constant, such as {"sum(q, -1)": 1}. `wrt` names the
-    arrays that get a gradient; all of floats unless given.
+    arrays that get a gradient; all of floats unless given. With `save="least"` the forward keeps as
+    few bytes as the backward can do with, which computes the rest again.
 
     Where a branch of the forward hangs on a value, a size or a setting, the derived forward raises
     ValueError where it would go another way. At a tie max gives each its share, and maximum(x, 0)
@@ -57,24 +59,26 @@ def derive(
     Raises ArgumentError for arguments that the forward does not take, and UnreadableError, which
     names the line, for what cannot be derived.
     """
+    if save not in (None, "least"):
+        raise ArgumentError(f"derive: save is {save!r}; allowed: 'least'")
     facts = assumptions(assume or {})
     if isinstance(wrt, str):
         wrt = [wrt]
     name, function, axes = forward_of(forward)
     own = getattr(function, "arguments", None)
     if isinstance(own, Arguments) and not arrays and not named:  # a backward derived before
-        return Deriving(name, function, own, facts, assume or {}, wrt).run()
+        return Deriving(name, function, own, facts, assume or {}, wrt, save).run()
     refusal: ArgumentError | None = None
     if not arrays and not axes.keys() & named.keys():
         for example in op_examples(forward, axes):
             try:
                 arguments = read_arguments(function, (), {**example, **named})
-                return Deriving(name, function, arguments, facts, assume or {}, wrt).run()
+                return Deriving(name, function, arguments, facts, assume or {}, wrt, save).run()
             except ArgumentError as error:
                 refusal = error
     for arguments in readings(function, arrays, named) if refusal is None else ():
         try:
-            return Deriving(name, function, arguments, facts, assume or {}, wrt).run()
+            return Deriving(name, function, arguments, facts, assume or {}, wrt, save).run()
         except ArgumentError as error:
             refusal = refusal or error
     assert refusal is not None
@@ -91,6 +95,7 @@ class Deriving:
     facts: list[Assumption]
     assume: Mapping[str, float]
     wrt: Sequence[str] | None
+    save: str | None = None
 
     def run(self) -> Derivation:
         """The derivation. Raises UnreadableError for all that stands in its way.
@@ -240,7 +245,9 @@ class Deriving:
             gradients, steps = simplified(
                 found.program, sweep.cotangents, gradients, self.assume, found.world
             )
-        return assemble(found, sweep.wanted, sweep.cotangents, gradients), steps
+        is_least = self.save is not None
+        pair = assemble(found, sweep.wanted, sweep.cotangents, gradients, keeps_least=is_least)
+        return pair, steps
 
 
 @dataclass
