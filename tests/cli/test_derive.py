@@ -38,6 +38,10 @@ def test_page_and_source_stand_in_files(handgrad, mine, here):
     assert "torch.autograd.Function" in (here / "made.py").read_text()
 
 
+def test_source_that_keeps_the_least(handgrad, mine):
+    assert "gamma, x, eps = cache" in handgrad(*mine, "--save", "least").stdout
+
+
 def test_op_is_derived_by_name(handgrad):
     assert "sum(-1, keepdims=True)" in handgrad("derive", "softmax").stdout
 
@@ -47,6 +51,7 @@ def test_op_is_derived_by_name(handgrad):
     [
         (("--shape", "x"), "derive: --shape x; allowed: NAME=N,D"),
         (("--to", "keras"), "derive: --to keras; allowed: numpy, torch, jax"),
+        (("--save", "most"), "derive: save is 'most'; allowed: 'least'"),
         (("-o", "page.docx"), "derive: --out page.docx; allowed: a file in .html"),
         (("--assume", "x > 0"), "derive: --assume x > 0; allowed: such as"),
         (("--wrt", "z"), "derive: wrt is ['z']; allowed: arrays of floats: x, gamma"),

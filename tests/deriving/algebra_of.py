@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from handgrad.deriving.algebra.steps import Step
+from handgrad.deriving.algebra.steps import Simplification
 from handgrad.program.node import Node, Program, World
 
 DERIVE: Any = importlib.import_module("handgrad.deriving.deriving")
@@ -24,7 +24,7 @@ class Seen(NamedTuple):
     plain: list[Node]
     world: World
     simple: list[Node]
-    steps: list[Step]
+    steps: list[Simplification]
 
 
 def seen(monkeypatch: pytest.MonkeyPatch, forward: Callable[..., Any], **given: Any) -> Seen:

@@ -9,7 +9,7 @@ import pytest
 
 from handgrad.deriving.algebra.facts import assumptions, found_facts, made_true
 from handgrad.deriving.algebra.read import Reader
-from handgrad.deriving.algebra.terms import Table
+from handgrad.deriving.algebra.terms import BaseTable
 from handgrad.errors import ArgumentError
 from handgrad.program import primitives  # noqa: F401 (fills the tables)
 from handgrad.program.node import Node, World, build, within
@@ -37,7 +37,7 @@ def test_deviations_from_a_mean_sum_to_zero(world: World) -> None:
         mean.name = "mean"
         centred = x - mean
         centred.name = "centred"
-        reader = Reader(Table())
+        reader = Reader(BaseTable())
         reader.read([mean, centred])
         (fact,) = found_facts(reader, [mean, centred])
     assert (fact.over, fact.value) == (frozenset({1}), Fraction(0))
@@ -49,7 +49,7 @@ def test_what_the_example_shows_alone_is_no_fact(world: World) -> None:
         x, y = array("x", 0), array("y", 0)
         mean = build("mean", y, axis=(1,), keepdims=True)
         difference = x - mean
-        reader = Reader(Table())
+        reader = Reader(BaseTable())
         reader.read([mean, difference])
         assert found_facts(reader, [mean, difference]) == []
 
@@ -71,6 +71,6 @@ def test_other_assumptions_are_refused(text: str) -> None:
 def test_a_fact_about_no_array_is_refused(world: World) -> None:
     (stated,) = assumptions({"sum(z, -1)": 1})
     with pytest.raises(ArgumentError, match="z is no array"):
-        stated.fact(Reader(Table()), [array("x", 0)])
+        stated.fact(Reader(BaseTable()), [array("x", 0)])
     with pytest.raises(ArgumentError, match="allowed: one of them"):
         stated.true_of(np.zeros(()))

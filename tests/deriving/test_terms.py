@@ -7,7 +7,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from handgrad.deriving.algebra.terms import Component, Fact, Factor, Mask, Sum, Table, add, scaled
+from handgrad.deriving.algebra.terms import (
+    BaseTable,
+    Component,
+    Fact,
+    Factor,
+    Mask,
+    Sum,
+    add,
+    scaled,
+)
 from handgrad.program.node import Node
 from handgrad.program.sizes import Size
 
@@ -19,21 +28,21 @@ def node(name: str, *shape: Size) -> Node:
 
 
 @pytest.fixture
-def table() -> Table:
-    return Table()
+def table() -> BaseTable:
+    return BaseTable()
 
 
-def summed(table: Table, sum_: Sum, bound: dict[int, Size]) -> Sum:
+def summed(table: BaseTable, sum_: Sum, bound: dict[int, Size]) -> Sum:
     return table.multiply(sum_, {(): Fraction(1)}, bound)
 
 
-def test_products_need_no_order(table: Table) -> None:
+def test_products_need_no_order(table: BaseTable) -> None:
     a, b = table.atom(node("a", N, D)), table.atom(node("b", N, D))
     assert table.multiply(a, b) == table.multiply(b, a)
     assert add(a, scaled(a, -1)) == {}
 
 
-def test_names_of_bound_indices_do_not_matter(table: Table) -> None:
+def test_names_of_bound_indices_do_not_matter(table: BaseTable) -> None:
     a, b = (table.number(node(name, N, D)) for name in "ab")
     one = table.product([Factor(a, (0, 7)), Factor(b, (0, 7))], {7: D})
     two = table.product([Factor(b, (0, 9)), Factor(a, (0, 9))], {9: D})
@@ -42,28 +51,28 @@ def test_names_of_bound_indices_do_not_matter(table: Table) -> None:
     assert isinstance(table.bases[term[0].base], Component)
 
 
-def test_factors_without_a_bound_index_stand_outside_of_its_sum(table: Table) -> None:
+def test_factors_without_a_bound_index_stand_outside_of_its_sum(table: BaseTable) -> None:
     a, r = table.number(node("a", N, D)), table.number(node("r", N))
     inside = table.product([Factor(a, (0, 7)), Factor(r, (0,))], {7: D})
     outside = table.multiply(table.product([Factor(a, (0, 7))], {7: D}), table.atom(table.bases[r]))  # type: ignore[arg-type]
     assert inside == outside
 
 
-def test_an_index_that_no_factor_has_is_a_length(table: Table) -> None:
+def test_an_index_that_no_factor_has_is_a_length(table: BaseTable) -> None:
     r = table.number(node("r", N))
     assert table.product([Factor(r, (0,))], {7: D}) == table.multiply(
         table.size(D), {(Factor(r, (0,)),): Fraction(1)}
     )
 
 
-def test_a_mean_of_what_is_constant_is_it(table: Table) -> None:
+def test_a_mean_of_what_is_constant_is_it(table: BaseTable) -> None:
     r = table.atom(node("r", N))
     below = table.powered(table.size(D), -1)
     assert below is not None
     assert table.multiply(summed(table, r, {7: D}), below) == r
 
 
-def test_a_softmax_sums_to_one(table: Table) -> None:
+def test_a_softmax_sums_to_one(table: BaseTable) -> None:
     e = table.number(node("e", N, D))
     total = table.product([Factor(e, (0, 7))], {7: D})
     below = table.powered(total, -1)
@@ -72,7 +81,7 @@ def test_a_softmax_sums_to_one(table: Table) -> None:
     assert summed(table, table.renamed(p, {1: 8}), {8: D}) == {(): Fraction(1)}
 
 
-def test_roots_are_taken_of_one_factor_alone(table: Table) -> None:
+def test_roots_are_taken_of_one_factor_alone(table: BaseTable) -> None:
     a, b = table.atom(node("a", N)), table.atom(node("b", N))
     half = Fraction(1, 2)
     assert table.powered(table.multiply(a, b), half) is None
@@ -82,7 +91,7 @@ def test_roots_are_taken_of_one_factor_alone(table: Table) -> None:
     assert table.multiply(root, root) == a
 
 
-def test_definitions_are_put_in_inside_of_sums(table: Table) -> None:
+def test_definitions_are_put_in_inside_of_sums(table: BaseTable) -> None:
     c, x, m, w = node("c", N, D), node("x", N, D), node("m", N), node("w", N, D)
     base = table.number(c)
     definition = add(table.atom(x), scaled({(Factor(table.number(m), (0,)),): Fraction(1)}, -1))
@@ -98,7 +107,7 @@ def test_definitions_are_put_in_inside_of_sums(table: Table) -> None:
     assert table.replaced(below, base, definition) is None
 
 
-def test_facts_take_a_factor_that_is_alone_under_its_sum(table: Table) -> None:
+def test_facts_take_a_factor_that_is_alone_under_its_sum(table: BaseTable) -> None:
     q, w = node("q", N, D), node("w", N, D)
     base = table.number(q)
     table.facts[base] = [Fact(base, frozenset({1}), Fraction(1), "stated")]
@@ -110,7 +119,7 @@ def test_facts_take_a_factor_that_is_alone_under_its_sum(table: Table) -> None:
     assert table.inside(term[0].base) >= {base}
 
 
-def test_a_mask_is_its_own_square_and_nothing_beside_its_opposite(table: Table) -> None:
+def test_a_mask_is_its_own_square_and_nothing_beside_its_opposite(table: BaseTable) -> None:
     condition = node("c", N)
     yes = Factor(table.number(Mask(condition)), (0,))
     no = Factor(table.number(Mask(condition, inverted=True)), (0,))
@@ -118,12 +127,12 @@ def test_a_mask_is_its_own_square_and_nothing_beside_its_opposite(table: Table) 
     assert table.product([yes, no], {}) == {}
 
 
-def test_sizes_are_products_of_letters(table: Table) -> None:
+def test_sizes_are_products_of_letters(table: BaseTable) -> None:
     assert table.size(N * D * 2) == scaled(table.multiply(table.size(N), table.size(D)), 2)
     assert len(table.size(N - 1)) == 1
     assert table.size(Size.of(0)) == {}
 
 
-def test_a_sum_over_nothing_is_nothing(table: Table) -> None:
+def test_a_sum_over_nothing_is_nothing(table: BaseTable) -> None:
     a = table.number(node("a", N, D))
     assert table.product([Factor(a, (0, 7))], {7: Size.of(0)}) == {}

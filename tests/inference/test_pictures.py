@@ -7,7 +7,7 @@ import pytest
 
 import handgrad as hg
 from handgrad.errors import DataError
-from handgrad.inference.pictures import Cut, Frame, step_for
+from handgrad.inference.pictures import Cut, Framing, step_for
 from handgrad.inference.preprocessing import Preprocessing
 
 Image = pytest.importorskip("PIL.Image")
@@ -17,7 +17,7 @@ DIGITS = hg.data.load("digits")
 @pytest.fixture(scope="module")
 def frame():
     (step,) = step_for(DIGITS.x_train)
-    assert isinstance(step, Frame)
+    assert isinstance(step, Framing)
     return step
 
 

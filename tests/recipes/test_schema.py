@@ -4,13 +4,13 @@ import pytest
 
 from handgrad.errors import RecipeError
 from handgrad.recipes.schema import (
+    AxisSizes,
     Either,
     Flag,
     Integer,
     Key,
     Real,
     Several,
-    Size,
     String,
     check_table,
     check_typed,
@@ -32,8 +32,8 @@ from handgrad.recipes.schema import (
         (Flag(), [True, False], [0, 1, "true"]),
         (Several(Integer(1)), [[], [1, 2]], [1, [0], "12"]),
         (Several(Integer(1), (2,)), [[1, 2]], [[1], [1, 2, 3]]),
-        (Size(1), [3, [3], [3, 5]], [0, [0, 1], [1, 2, 3], []]),
-        (Either(Size(1), String(("global",))), [2, "global"], ["local", 0]),
+        (AxisSizes(1), [3, [3], [3, 5]], [0, [0, 1], [1, 2, 3], []]),
+        (Either(AxisSizes(1), String(("global",))), [2, "global"], ["local", 0]),
     ],
 )
 def test_a_kind_takes_what_it_says(kind, good, bad):

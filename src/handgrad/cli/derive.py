@@ -58,6 +58,15 @@ def command(
             help="A sum over an axis that is constant; may be repeated.",
         ),
     ] = None,
+    save: Annotated[
+        str | None,
+        typer.Option(
+            "--save",
+            metavar="least",
+            help="Keep as little as the backward can do with, which computes the rest again.",
+            show_default=False,
+        ),
+    ] = None,
     to: Annotated[
         str, typer.Option("--to", metavar="numpy|torch|jax", help="The library of the source.")
     ] = "numpy",
@@ -97,6 +106,7 @@ def command(
         found,
         assume=dict(map(_assumption, assume or ())),
         wrt=None if wrt is None else [name.strip() for name in wrt.split(",")],
+        save=save,
         **named,
     )
     if out is None:

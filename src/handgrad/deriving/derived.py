@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from handgrad.deriving.algebra import Step
+from handgrad.deriving.algebra import Simplification
 from handgrad.deriving.guards import fixed_letters
 from handgrad.deriving.orders import Order, Orders, of_size
-from handgrad.deriving.pair import Pair
+from handgrad.deriving.pair import DerivedPair
 from handgrad.deriving.proof import Proof
 from handgrad.deriving.written import Written
 from handgrad.program.node import Node, Program
 
 
 @dataclass(frozen=True)
-class Chain:
+class ChainRule:
     """The gradients as the chain rule gives them, and the steps that made them shorter."""
 
     gradients: tuple[Node, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[Simplification, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +28,13 @@ class Derived:
     """A forward and the backward derived from it, as programs and as sources."""
 
     name: str
-    pair: Pair = field(repr=False)
+    pair: DerivedPair = field(repr=False)
     written: Written = field(repr=False)
     proof: Proof = field(repr=False)
-    chain: Chain = field(repr=False)
+    chain: ChainRule = field(repr=False)
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[Simplification, ...]:
         return self.chain.steps
 
     @property

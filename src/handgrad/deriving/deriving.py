@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.deriving.algebra import Step, simplified
+from handgrad.deriving.algebra import Simplification, simplified
+from handgrad.deriving.algebra.facts import Assumption, assumptions
 from handgrad.deriving.arguments import (
     Arguments,
     Path,
@@ -19,10 +20,9 @@ from handgrad.deriving.arguments import (
     renamed,
     solved,
 )
-from handgrad.deriving.assumptions import Assumption, assumptions
 from handgrad.deriving.derivation import Derivation
-from handgrad.deriving.derived import Chain
-from handgrad.deriving.pair import Pair, assemble
+from handgrad.deriving.derived import ChainRule
+from handgrad.deriving.pair import DerivedPair, assemble
 from handgrad.deriving.proof import DoubleError, MeetingError, Proof
 from handgrad.deriving.refusals import UnprovedError, UnreadableError, refused
 from handgrad.deriving.reverse import gradient
@@ -39,6 +39,7 @@ def derive(
     *arrays: object,
     assume: Mapping[str, float] | None = None,
     wrt: Sequence[str] | None = None,
+    save: str | None = None,
     **named: object,
 ) -> Derivation:
     """The backward of a forward, derived from it alone.
@@ -49,7 +50,8 @@ def derive(
     tell axes apart that are of one length by chance; dicts, tuples and lists of them are taken as
     they are. Other arguments are settings, a tuple of numbers where the forward takes no array of
     that shape. `assume` states sums that are constant, such as {"sum(q, -1)": 1}. `wrt` names the
-    arrays that get a gradient; all of floats unless given.
+    arrays that get a gradient; all of floats unless given. With `save="least"` the forward keeps as
+    few bytes as the backward can do with, which computes the rest again.
 
     Where a branch of the forward hangs on a value, a size or a setting, the derived forward raises
     ValueError where it would go another way. At a tie max gives each its share, and maximum(x, 0)
@@ -58,24 +60,26 @@ def derive(
     Raises ArgumentError for arguments that the forward does not take, and UnreadableError, which
     names the line, for what cannot be derived.
     """
+    if save not in (None, "least"):
+        raise ArgumentError(f"derive: save is {save!r}; allowed: 'least'")
     facts = assumptions(assume or {})
     if isinstance(wrt, str):
         wrt = [wrt]
     name, function, axes = forward_of(forward)
     own = getattr(function, "arguments", None)
     if isinstance(own, Arguments) and not arrays and not named:  # a backward derived before
-        return Deriving(name, function, own, facts, assume or {}, wrt).run()
+        return Deriving(name, function, own, facts, assume or {}, wrt, save).run()
     refusal: ArgumentError | None = None
     if not arrays and not axes.keys() & named.keys():
         for example in op_examples(forward, axes):
             try:
                 arguments = read_arguments(function, (), {**example, **named})
-                return Deriving(name, function, arguments, facts, assume or {}, wrt).run()
+                return Deriving(name, function, arguments, facts, assume or {}, wrt, save).run()
             except ArgumentError as error:
                 refusal = error
     for arguments in readings(function, arrays, named) if refusal is None else ():
         try:
-            return Deriving(name, function, arguments, facts, assume or {}, wrt).run()
+            return Deriving(name, function, arguments, facts, assume or {}, wrt, save).run()
         except ArgumentError as error:
             refusal = refusal or error
     assert refusal is not None
@@ -92,6 +96,7 @@ class Deriving:
     facts: list[Assumption]
     assume: Mapping[str, float]
     wrt: Sequence[str] | None
+    save: str | None = None
 
     def run(self) -> Derivation:
         """The derivation. Raises UnreadableError for all that stands in its way.
@@ -134,7 +139,7 @@ class Deriving:
             raise refused(str(error), self.function, "a forward that stands its proof") from error
 
     def _check_assumed(self) -> None:
-        names = {spec.name for spec in self.arguments.specs}
+        names = {spec.name for spec in self.arguments.specs if len(spec.path) == 1}
         for fact in self.facts:
             if fact.name not in names:
                 raise ArgumentError(
@@ -198,15 +203,15 @@ class Deriving:
             sweep = self._sweep(found)
             pair, steps = self._pair(found, sweep, simple=True)
         try:
-            return self._proof(pair, sampler, Chain(tuple(sweep.gradients), tuple(steps)))
+            return self._proof(pair, sampler, ChainRule(tuple(sweep.gradients), tuple(steps)))
         except UnprovedError:
             if not steps:
                 raise
         with within(found.world):
             pair, _ = self._pair(found, sweep, simple=False)
-        return self._proof(pair, sampler, Chain(tuple(sweep.gradients), ()))
+        return self._proof(pair, sampler, ChainRule(tuple(sweep.gradients), ()))
 
-    def _proof(self, pair: Pair, sampler: Sampler, chain: Chain) -> Derivation:
+    def _proof(self, pair: DerivedPair, sampler: Sampler, chain: ChainRule) -> Derivation:
         while True:
             written = pair.written()
             proof = Proof(pair, sampler, written.compiled())
@@ -232,14 +237,18 @@ class Deriving:
                 cotangent.name = f"d{out.name}" if out.name else f"dy{k + 1}"
         return Sweep(wanted, cotangents, gradients)
 
-    def _pair(self, found: Traced, sweep: Sweep, *, simple: bool) -> tuple[Pair, list[Step]]:
+    def _pair(
+        self, found: Traced, sweep: Sweep, *, simple: bool
+    ) -> tuple[DerivedPair, list[Simplification]]:
         gradients = sweep.gradients
-        steps: list[Step] = []
+        steps: list[Simplification] = []
         if simple:
             gradients, steps = simplified(
                 found.program, sweep.cotangents, gradients, self.assume, found.world
             )
-        return assemble(found, sweep.wanted, sweep.cotangents, gradients), steps
+        is_least = self.save is not None
+        pair = assemble(found, sweep.wanted, sweep.cotangents, gradients, keeps_least=is_least)
+        return pair, steps
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from fractions import Fraction as Rational
 from typing import Any, Final
 
-from handgrad.deriving.algebra.terms import Component, Factor, Mask, Sum, Table
+from handgrad.deriving.algebra.terms import BaseTable, Component, Factor, Mask, Sum
 from handgrad.documents.formulas.formula import (
     Big,
     Fenced,
@@ -119,7 +119,7 @@ class Formulas:
 
     # Sums of products, as the algebra has them
 
-    def sum_of(self, table: Table, sum_: Sum) -> Formula:
+    def sum_of(self, table: BaseTable, sum_: Sum) -> Formula:
         """One side of a step."""
         if not sum_:
             return Number("0")
@@ -130,7 +130,9 @@ class Formulas:
             parts.append(self._term(table, term, abs(coefficient)))
         return row(*parts)
 
-    def _term(self, table: Table, term: Sequence[Factor], coefficient: Rational | int) -> Formula:
+    def _term(
+        self, table: BaseTable, term: Sequence[Factor], coefficient: Rational | int
+    ) -> Formula:
         above = [self._power(table, f.base, f.power) for f in term if f.power > 0]
         below = [self._power(table, f.base, -f.power) for f in term if f.power < 0]
         if coefficient.numerator != 1 or not above:
@@ -139,7 +141,7 @@ class Formulas:
             below.insert(0, Number(str(coefficient.denominator)))
         return Fraction(apart(above), apart(below)) if below else apart(above)
 
-    def _power(self, table: Table, base: int, power: Rational | int) -> Formula:
+    def _power(self, table: BaseTable, base: int, power: Rational | int) -> Formula:
         found = table.bases[base]
         if isinstance(found, Size):
             shown: Formula = Text(str(found))

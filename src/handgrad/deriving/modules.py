@@ -12,7 +12,7 @@ import numpy as np
 
 from handgrad.deriving.arguments import mapped
 from handgrad.deriving.guards import written_default
-from handgrad.deriving.pair import Pair
+from handgrad.deriving.pair import DerivedPair
 from handgrad.deriving.proof import DoubleError, Proof, flat, single
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.deriving.samples import called
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NEAR: Final = {"float64": (1e-8, 1e-10), "float32": (2e-3, 2e-4)}
 
 
-def module(pair: Pair, name: str, library: str) -> str:
+def module(pair: DerivedPair, name: str, library: str) -> str:
     """The source of a module for a library."""
     written = pair.written(LIBRARIES[library])
     if library == "numpy":
@@ -36,7 +36,7 @@ def module(pair: Pair, name: str, library: str) -> str:
     return _custom(pair, name, written)
 
 
-def _parameters(pair: Pair) -> tuple[str, str, list[str]]:
+def _parameters(pair: DerivedPair) -> tuple[str, str, list[str]]:
     """How the forward is defined, how it is called, and the names of its parameters."""
     found: list[str] = []
     passed: list[str] = []
@@ -54,13 +54,13 @@ def _parameters(pair: Pair) -> tuple[str, str, list[str]]:
     return ", ".join(found), ", ".join(passed), list(pair.traced.arguments.parameters)
 
 
-def _returned(pair: Pair, names: list[str], gradients: str) -> list[str]:
+def _returned(pair: DerivedPair, names: list[str], gradients: str) -> list[str]:
     """Of each parameter its gradient, or None; arrays within dicts and tuples have none here."""
     made = {path[0]: f"{gradients}[{k}]" for k, path in enumerate(pair.wanted) if len(path) == 1}
     return [made.get(name, "None") for name in names]
 
 
-def _autograd(pair: Pair, name: str, written: Written) -> str:
+def _autograd(pair: DerivedPair, name: str, written: Written) -> str:
     taken, passed, names = _parameters(pair)
     several = len(pair.wanted) > 1
     title = "".join(part.title() for part in re.split(r"\W|_", name) if part) or "Derived"
@@ -81,7 +81,7 @@ def _autograd(pair: Pair, name: str, written: Written) -> str:
     return written.module("\n".join(lines) + "\n")
 
 
-def _custom(pair: Pair, name: str, written: Written) -> str:
+def _custom(pair: DerivedPair, name: str, written: Written) -> str:
     taken, passed, names = _parameters(pair)
     plain = re.sub(r"\W", "_", name)
     plain = plain if plain not in ("forward", "backward") else f"derived_{plain}"

@@ -6,10 +6,11 @@ import inspect
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from handgrad.deriving import guards
 from handgrad.deriving.arguments import Arguments, Path
+from handgrad.deriving.kept import frontier, least
 from handgrad.deriving.letters import letters_from
 from handgrad.deriving.refusals import refused
 from handgrad.deriving.reverse import substituted
@@ -19,12 +20,9 @@ from handgrad.program.emit import Emitter
 from handgrad.program.libraries import NUMPY, Library
 from handgrad.program.node import Node, Program, World, within
 
-#: Found again from what they show.
-_VIEWS: Final = ("transpose", "reshape", "broadcast_to")
-
 
 @dataclass
-class Pair:
+class DerivedPair:
     """A forward and its backward as programs.
 
     kept: what the backward reads of the forward. casts: gradients that have to be put into the
@@ -46,16 +44,24 @@ class Pair:
 
 
 def assemble(
-    traced: Traced, wanted: Sequence[Path], cotangents: list[Node], gradients: Sequence[Node]
-) -> Pair:
+    traced: Traced,
+    wanted: Sequence[Path],
+    cotangents: list[Node],
+    gradients: Sequence[Node],
+    *,
+    keeps_least: bool = False,
+) -> DerivedPair:
     """The pair of a program and its gradients: what the forward keeps follows from them."""
     world = traced.world
     everything = widened([*traced.program.outputs, *gradients], world)
     count = len(traced.program.outputs)
     forward = Program(traced.program.inputs, everything[:count])
-    kept = frontier(forward, everything[count:])
+    if keeps_least:
+        kept = least(forward, everything[count:], world.lengths)
+    else:
+        kept = frontier(forward, everything[count:])
     backward = Program([*kept, *cotangents], everything[count:])
-    return Pair(traced, forward, backward, kept, cotangents, list(wanted))
+    return DerivedPair(traced, forward, backward, kept, cotangents, list(wanted))
 
 
 def widened(nodes: Sequence[Node], world: World) -> list[Node]:
@@ -70,35 +76,9 @@ def widened(nodes: Sequence[Node], world: World) -> list[Node]:
     return [substituted(n, swap) for n in nodes]
 
 
-def frontier(forward: Program, gradients: Sequence[Node]) -> list[Node]:
-    """Nodes of the forward that the backward reads first."""
-    own = {*map(id, forward.body), *map(id, forward.inputs)}
-    kept: list[Node] = []
-    seen: set[int] = set()
-    stack = list(reversed(gradients))
-    while stack:
-        n = stack.pop()
-        if id(n) in seen or n.op in ("const", "table", "size"):
-            continue
-        seen.add(id(n))
-        is_own = id(n) in own or (n.op == "part" and id(n.args[0]) in own)
-        if not is_own or n.op in _VIEWS or is_plain(n):
-            stack += reversed(n.args)
-        elif n.args or n.op == "input":
-            kept.append(n)
-    return kept
-
-
-def is_plain(node: Node) -> bool:
-    """Return whether a node is a number made of sizes and settings alone."""
-    if node.shape or node.op in ("loop", "part"):
-        return False
-    return node.op in ("const", "size") or (bool(node.args) and all(map(is_plain, node.args)))
-
-
 def alone(traced: Traced, name: str) -> Written:
     """A program as one function, without a cache."""
-    pair = Pair(traced, traced.program, Program([], []), [], [], [])
+    pair = DerivedPair(traced, traced.program, Program([], []), [], [], [])
     with within(traced.world):
         writing = _Writing(pair, NUMPY)
         results = writing._forward()
@@ -108,7 +88,7 @@ def alone(traced: Traced, name: str) -> Written:
 
 
 class _Writing:
-    def __init__(self, pair: Pair, library: Library) -> None:
+    def __init__(self, pair: DerivedPair, library: Library) -> None:
         self.pair, self.library = pair, library
         self.arguments: Arguments = pair.traced.arguments
         self.world = pair.traced.world

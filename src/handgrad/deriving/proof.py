@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.deriving.arguments import Path, Setting, at, leaves, mapped
-from handgrad.deriving.pair import Pair
+from handgrad.deriving.pair import DerivedPair
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.deriving.samples import Sampler, called
 
@@ -59,7 +59,7 @@ class Trial:
 class Proof:
     """A pair with its functions for NumPy."""
 
-    pair: Pair
+    pair: DerivedPair
     sampler: Sampler
     functions: Mapping[str, Any]
 

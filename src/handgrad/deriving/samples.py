@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.deriving.algebra.facts import Assumption
 from handgrad.deriving.arguments import Arguments, Path, Setting, Spec
-from handgrad.deriving.assumptions import Assumption
 
 #: Lengths of letters: those of the trace and of the first proof, and those of the second.
 _FIRST: Final = ((5, 6, 4, 7, 8, 3, 9, 10, 11, 12), (4, 8, 6, 12, 10, 16, 14, 18, 20, 22))
@@ -102,7 +102,7 @@ class Sampler:
 
         found = self.arguments.mapped(value)
         for fact in self.assumed:
-            fact.make_true(found)
+            found[fact.name] = fact.true_of(np.asarray(found[fact.name], float))
         return found
 
     def _array(

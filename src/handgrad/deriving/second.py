@@ -14,7 +14,7 @@ from typing import Any
 
 from handgrad.deriving.algebra import simplified
 from handgrad.deriving.arguments import Arguments, Setting, Spec
-from handgrad.deriving.pair import Pair, alone, widened
+from handgrad.deriving.pair import DerivedPair, alone, widened
 from handgrad.deriving.reverse import gradient
 from handgrad.deriving.traced import Traced
 from handgrad.deriving.written import Written
@@ -36,7 +36,7 @@ class Second:
         return self.written.compiled()[self.name]
 
 
-def jvp(pair: Pair, gradients: Sequence[Node]) -> Second:
+def jvp(pair: DerivedPair, gradients: Sequence[Node]) -> Second:
     """`jvp(tangents, *arrays)`: how the results change along a change of the arrays."""
     traced = pair.traced
     with within(traced.world):
@@ -51,7 +51,7 @@ def jvp(pair: Pair, gradients: Sequence[Node]) -> Second:
         return _written(traced, "jvp", products, {"tangents": tangents})
 
 
-def hvp(pair: Pair, gradients: Sequence[Node]) -> Second:
+def hvp(pair: DerivedPair, gradients: Sequence[Node]) -> Second:
     """`hvp(vectors, dy, *arrays)`: how the gradients change along a change of the arrays."""
     traced = pair.traced
     chosen = [traced.inputs[path] for path in pair.wanted]
@@ -81,7 +81,7 @@ def _written(
         for path, node in zip(paths, nodes, strict=True):
             if len(path) == 1:
                 node.name = called
-            specs.append(_Given(path, node.shape, "f", None, node.name))
+            specs.append(_NamedSpec(path, node.shape, "f", None, node.name))
             inputs[path] = node
         trees[called] = specs[0] if len(nodes) == 1 else tuple(specs)
     arguments = Arguments(
@@ -96,7 +96,7 @@ def _written(
 
 
 @dataclass(frozen=True)
-class _Given(Spec):
+class _NamedSpec(Spec):
     """An argument whose variable has a name of its own."""
 
     called: str = ""
@@ -106,7 +106,7 @@ class _Given(Spec):
         return self.called
 
 
-def backward_arguments(pair: Pair, letters: Sequence[str]) -> Arguments:
+def backward_arguments(pair: DerivedPair, letters: Sequence[str]) -> Arguments:
     """What the backward takes, so that it can be derived as any function can.
 
     letters: the sizes at the end of its cache.

@@ -1,7 +1,7 @@
 """Image files brought into the form that a model's training images had.
 
 A set of drawings (digits, letters, clothes) has one object on plain ground, of one size, in the
-middle, light on dark. A photograph of such an object has any size, place and polarity: `Frame`
+middle, light on dark. A photograph of such an object has any size, place and polarity: `Framing`
 keeps what the training images had in common and finds it in the photograph. Images of any other
 kind are cut to the proportion of the training images and resampled, by `Cut`. Both leave arrays as
 they are, because these are in the model's form already.
@@ -91,7 +91,7 @@ class Cut:
 
 @step
 @dataclass(frozen=True)
-class Frame:
+class Framing:
     """Drawings: an object on plain ground, lengths as shares of the image's height or width.
 
     shape: (1, H, W). ground: the brightness around the object. centre: its centre of mass (y, x).
@@ -201,11 +201,11 @@ def step_for(x: Any) -> tuple[Preprocessor, ...]:
     means = tuple(map(tuple, likeness.means.tolist()))
     if frame is None:
         return (Cut(shape, means, likeness.limit),)
-    return (Frame(shape, means=means, limit=likeness.limit, **frame),)
+    return (Framing(shape, means=means, limit=likeness.limit, **frame),)
 
 
 def _frame(images: Array) -> dict[str, Any] | None:
-    """The settings of `Frame` for images (N, H, W), where they are drawings."""
+    """The settings of `Framing` for images (N, H, W), where they are drawings."""
     edges = np.stack([_edge(image) for image in images])
     ground = float(np.median(edges))
     plain = (np.abs(edges - ground) < _TOLERANCE).mean(axis=1) >= _PLAIN_EDGE

@@ -20,7 +20,7 @@ from handgrad.data.ragged import Sequences
 from handgrad.data.tokens import TextCodec
 from handgrad.errors import ArgumentError, DataError, ShapeError
 from handgrad.inference.figures import class_figures, number_figures
-from handgrad.inference.pictures import Cut, Frame, Reading
+from handgrad.inference.pictures import Cut, Framing, Reading
 from handgrad.inference.preprocessing import Preprocessing, Standardization
 from handgrad.layers.base import Layer, reads_tokens
 from handgrad.lazy import public
@@ -114,7 +114,7 @@ class TrainedModel:
         """
         file = as_path("read_picture", path)
         for step in self.preprocessing.steps:
-            if isinstance(step, Cut | Frame):
+            if isinstance(step, Cut | Framing):
                 reading = step.read(file)
                 return np.asarray(self.predict_proba(reading.x)).mean(axis=0), reading
         raise ArgumentError("read_picture: the model was trained on no images; allowed: predict")

@@ -15,7 +15,7 @@ from handgrad.forward_backward import Nested
 
 
 @dataclass(frozen=True)
-class Arguments:
+class FunctionArguments:
     """Positional arguments of a function: arrays, which vary, among constants, which do not."""
 
     names: tuple[str, ...]  # of the arrays
@@ -29,7 +29,7 @@ class Arguments:
         function: Callable[..., Any],
         values: Sequence[Any],
         options: Mapping[str, Any] = MappingProxyType({}),
-    ) -> Arguments:
+    ) -> FunctionArguments:
         """Arrays named as in the function's signature; those of `*xs` are xs0, xs1, ...
 
         `options`, by name, go in by position behind the values, as a PyTorch Function takes them.

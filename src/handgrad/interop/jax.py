@@ -12,7 +12,7 @@ import numpy as np
 
 from handgrad.errors import ArgumentError
 from handgrad.forward_backward import ForwardBackward, Nested
-from handgrad.interop.arguments import Arguments, bare, nested, takes_float64
+from handgrad.interop.arguments import FunctionArguments, bare, nested, takes_float64
 
 
 def from_function(
@@ -44,7 +44,7 @@ def from_function(
                 f"{what}: a {type(value).__name__} of arrays is given; allowed: arrays, "
                 "and constants without arrays"
             )
-    arguments = Arguments.of(what, function, values, options)
+    arguments = FunctionArguments.of(what, function, values, options)
     differentiable = [_is_float(array) for array in arguments.arrays]
 
     def call(*inputs: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.forward_backward import ForwardBackward, Nested
-from handgrad.interop.arguments import Arguments, bare, leaves, nested, takes_float64
+from handgrad.interop.arguments import FunctionArguments, bare, leaves, nested, takes_float64
 
 
 def from_function(
@@ -43,7 +43,9 @@ def from_function(
     signature_of = function.forward
     if function.setup_context is torch.autograd.Function.setup_context:
         signature_of = partial(function.forward, None)  # ctx
-    arguments = Arguments.of(name, signature_of, [_plain(value) for value in arrays], options)
+    arguments = FunctionArguments.of(
+        name, signature_of, [_plain(value) for value in arrays], options
+    )
 
     def call(*tensors: Any) -> Any:
         return function.apply(*arguments.filled(tensors))
@@ -84,7 +86,7 @@ class _Context:
 
 
 def _source_arguments(
-    function: Any, arguments: Arguments, arrays: Sequence[Any], dy: Nested, cache: Any
+    function: Any, arguments: FunctionArguments, arrays: Sequence[Any], dy: Nested, cache: Any
 ) -> tuple[Any, ...]:
     """ctx as forward leaves it, and dy: what the function's own backward is called with."""
     torch: Any = import_module("torch")
@@ -118,7 +120,9 @@ def from_module(
     """
     torch: Any = import_module("torch")
     name = name or type(module).__name__
-    arguments = Arguments.of(name, module.forward, [_plain(value) for value in arrays], options)
+    arguments = FunctionArguments.of(
+        name, module.forward, [_plain(value) for value in arrays], options
+    )
     count = len(arguments.names)
     own = dict(module.named_parameters())
     parameters = {key: to_array(parameter).copy() for key, parameter in own.items()}

@@ -26,7 +26,7 @@ from handgrad.documents.formulas.formula import (
     row,
 )
 from handgrad.documents.formulas.numbers import number
-from handgrad.limits.program import Factor
+from handgrad.limits.program import MomentFactor
 from handgrad.limits.variables import (
     Bias,
     Concat,
@@ -178,7 +178,7 @@ class Equations:
         terms: list[Formula] = []
         seen: set[Any] = set()
         for factor, each in variable.terms:
-            role = factor.role if isinstance(factor, Factor) else ""
+            role = factor.role if isinstance(factor, MomentFactor) else ""
             if role in ("normalized", "scaled"):
                 return self._normalised(each, variable, centred=role == "normalized")
             family = (role, self._read(each)) if role or isinstance(each, MatMul) else each

@@ -76,7 +76,7 @@ def signal(
     return Signal(variables, features)
 
 
-class Factor:
+class MomentFactor:
     """A factor for every example that follows from moments of the program itself.
 
     In NETSOR+ such a number, a mean over the entries of a vector, is no random variable any more:
@@ -283,10 +283,10 @@ def normalized(variable: Variable, eps: float, name: str, *, centred: bool) -> V
         power = sum(share * alone.second(part, part) for share, part in parts)
         return np.asarray(1.0 / np.sqrt(power - (mean(alone) ** 2 if has_mean else 0.0) + eps))
 
-    factor = Factor(scale, "normalized" if centred else "scaled")
+    factor = MomentFactor(scale, "normalized" if centred else "scaled")
     terms: list[tuple[Coefficient, Variable]] = [(factor, variable)]
     if has_mean:
-        terms.append((Factor(lambda alone: -factor(alone) * mean(alone), "mean"), ONE))
+        terms.append((MomentFactor(lambda alone: -factor(alone) * mean(alone), "mean"), ONE))
     return mixed(*terms, name=name)
 
 

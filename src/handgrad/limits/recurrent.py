@@ -17,7 +17,7 @@ from handgrad.limits.gates import closed_gate, gated, logistic, open_gate
 from handgrad.limits.inputs import InputPosition
 from handgrad.limits.program import (
     Build,
-    Factor,
+    MomentFactor,
     Raw,
     Signal,
     activated,
@@ -71,7 +71,9 @@ def _classifier(layer: SequenceClassifier, x: Raw | Signal, build: Build) -> Sig
 def _share_of(t: int, steps: int, build: Build) -> Any:
     if not build.is_ragged:
         return 1.0 / steps
-    return Factor(lambda alone: (t < alone.sides[0].lengths) / alone.sides[0].lengths, "share")
+    return MomentFactor(
+        lambda alone: (t < alone.sides[0].lengths) / alone.sides[0].lengths, "share"
+    )
 
 
 def states(layer: Recurrent, x: Raw | Signal, build: Build) -> States:
@@ -129,17 +131,17 @@ def _reversed(variables: list[Variable], build: Build, name: str) -> list[Variab
     return found
 
 
-def _where(holds: Callable[[Array], Array]) -> Factor:
+def _where(holds: Callable[[Array], Array]) -> MomentFactor:
     """1 for examples whose lengths meet a condition, 0 for others."""
-    return Factor(lambda alone: holds(alone.sides[0].lengths).astype(np.float64), "chosen")
+    return MomentFactor(lambda alone: holds(alone.sides[0].lengths).astype(np.float64), "chosen")
 
 
-def _is_longer(steps: int) -> Factor:
+def _is_longer(steps: int) -> MomentFactor:
     """1 for examples of more steps: y is 0 after the end."""
     return _where(lambda lengths: lengths > steps)
 
 
-def _is_length(length: int) -> Factor:
+def _is_length(length: int) -> MomentFactor:
     """1 for examples of this length."""
     return _where(lambda lengths: lengths == length)
 

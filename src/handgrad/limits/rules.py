@@ -36,7 +36,7 @@ from handgrad.layers.base import Layer, Shape
 from handgrad.limits.inputs import InputPosition
 from handgrad.limits.program import (
     Build,
-    Factor,
+    MomentFactor,
     Raw,
     Signal,
     activated,
@@ -342,7 +342,7 @@ def _embedding(layer: Embedding, x: Raw | Signal, build: Build) -> Signal:
         if layer.padding_idx is None:
             return g
         padding = layer.padding_idx % len(layer.weight)
-        kept = Factor(
+        kept = MomentFactor(
             lambda alone: (alone.sides[0].values(token) != padding).astype(np.float64), "chosen"
         )
         return mixed((kept, g))

@@ -16,7 +16,7 @@ from handgrad.layers import (
     TransformerEncoder,
 )
 from handgrad.limits.moments import Moments
-from handgrad.limits.program import Build, Factor, Raw, Signal, bias_of, mixed, signal, total
+from handgrad.limits.program import Build, MomentFactor, Raw, Signal, bias_of, mixed, signal, total
 from handgrad.limits.rules import dense, lower, sums
 from handgrad.limits.variables import Concat, Variable, parts_of
 from handgrad.models import GPT
@@ -89,7 +89,7 @@ def _attended(layer: MultiHeadAttention, x: Signal, build: Build, *, causal: boo
         q = _projected(layer, "q_proj", number, steps, build)
         k = _projected(layer, "k_proj", number // shared, steps, build)
         v = _projected(layer, "v_proj", number // shared, steps, build)
-        weights = Factor(
+        weights = MomentFactor(
             _attention_weights(q, k, layer.scale * size, causal, build.is_ragged), "attention"
         )
         name = build.name(f"head {number}")
@@ -155,11 +155,11 @@ def _mean_product(alone: Moments, one: Variable, other: Variable) -> Array:
     return np.asarray(sum(share * alone.second(a, b) for (share, a), (_, b) in pairs))
 
 
-def _mean_of(values: list[Variable], weights: Factor, t: int, name: str) -> Variable:
+def _mean_of(values: list[Variable], weights: MomentFactor, t: int, name: str) -> Variable:
     """Σ a_ts v_s."""
 
-    def weight(s: int) -> Factor:
-        return Factor(lambda alone: weights(alone)[t, :, s], "attention")
+    def weight(s: int) -> MomentFactor:
+        return MomentFactor(lambda alone: weights(alone)[t, :, s], "attention")
 
     terms = ((weight(s), value) for s, value in enumerate(values))
     return mixed(*terms, name=name, index=(t,))

@@ -13,7 +13,7 @@ from handgrad.program.rounds import fixed, settled
 from handgrad.program.sizes import Size
 
 
-class Run:
+class CountedRun:
     """The steps of one number in the rounds of one loop that the trace is in."""
 
     def __init__(self, depth: int, start: Size) -> None:
@@ -21,9 +21,9 @@ class Run:
         self.depth, self.start = depth, start
         self.number = w.open[depth][0]
         self._born = tuple(w.open[:depth])
-        self._last: dict[int, tuple[Size, tuple[Run, ...], int]] = {}
+        self._last: dict[int, tuple[Size, tuple[CountedRun, ...], int]] = {}
 
-    def note(self, value: int, size: Size, runs: tuple[Run, ...]) -> None:
+    def note(self, value: int, size: Size, runs: tuple[CountedRun, ...]) -> None:
         """Notes the number as it is in this round so far."""
         inner = tuple(run for run in runs if run.depth > self.depth)
         self._last[world().open[self.depth][1]] = size, inner, value
@@ -50,7 +50,7 @@ class Run:
         return inner[0].total(value) if inner else size
 
 
-def after_loops(value: int, runs: tuple[Run, ...]) -> Size | None:
+def after_loops(value: int, runs: tuple[CountedRun, ...]) -> Size | None:
     """What a stepped number is once loops that stepped it are over, None within all of them."""
     over = next((run for run in runs if run.is_over()), None)
     return None if over is None else over.total(value)

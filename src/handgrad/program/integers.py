@@ -9,18 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.program.counted import Run, after_loops
+from handgrad.program.counted import CountedRun, after_loops
 from handgrad.program.node import world
 from handgrad.program.rounds import fixed, guard, settled
 from handgrad.program.sizes import Size
 
 
-class Integer(ABC):
+class WholeNumber(ABC):
     """An integer with its size. No subclass of int: 0.5 * n would never ask it."""
 
     __slots__ = ("_born", "_size", "runs", "value")
 
-    def __init__(self, value: int, size: Size | int | str, runs: tuple[Run, ...] = ()) -> None:
+    def __init__(
+        self, value: int, size: Size | int | str, runs: tuple[CountedRun, ...] = ()
+    ) -> None:
         self.value, self._size, self.runs = int(value), Size.of(size), runs
         w = world()
         counts = self._size.letters & w.counters.keys()
@@ -233,17 +235,19 @@ class Integer(ABC):
 def is_whole(x: Any) -> bool:
     """True for a traced integer and for a plain one, a bool left out."""
     kind = type(x)
-    return issubclass(kind, Integer | np.integer) or (issubclass(kind, int) and kind is not bool)
+    return issubclass(kind, WholeNumber | np.integer) or (
+        issubclass(kind, int) and kind is not bool
+    )
 
 
 def number_of(x: Any) -> int:
-    return x.value if issubclass(type(x), Integer) else int(x)
+    return x.value if issubclass(type(x), WholeNumber) else int(x)
 
 
 def size_of(x: Any) -> Size:
-    return x.size if issubclass(type(x), Integer) else Size.of(int(x))
+    return x.size if issubclass(type(x), WholeNumber) else Size.of(int(x))
 
 
 def plain(x: Any) -> Any:
     """A traced integer as a traced array, all else as it is."""
-    return x.scalar() if issubclass(type(x), Integer) else x
+    return x.scalar() if issubclass(type(x), WholeNumber) else x

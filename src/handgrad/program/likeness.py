@@ -39,7 +39,7 @@ def flat(items: list[Item]) -> Iterator[Node]:
 
 
 @dataclass
-class Likeness:
+class RoundDifferences:
     """All that tells rounds that are alike apart."""
 
     #: The first of carried values: by a node's place in its round, and how many rounds it is old.
@@ -54,7 +54,7 @@ class Likeness:
 
 def alike(
     rounds: list[list[Item]], letter: str, first: int, places: dict[int, Place]
-) -> Likeness | None:
+) -> RoundDifferences | None:
     """How rounds that are alike follow from each other; None where they differ.
 
     `first` is the number of the first of them; `places` those of nodes of finished loops.
@@ -64,7 +64,7 @@ def alike(
         return None
     position = {id(node): (i, j) for i, r in enumerate(nodes) for j, node in enumerate(r)}
     counter = Size.of(letter) - first
-    found = Likeness()
+    found = RoundDifferences()
     for j in range(len(nodes[0])):
         column = [r[j] for r in nodes]
         if not _same_application(column, counter, letter, found):
@@ -75,7 +75,9 @@ def alike(
     return found
 
 
-def _same_application(column: list[Node], counter: Size, letter: str, found: Likeness) -> bool:
+def _same_application(
+    column: list[Node], counter: Size, letter: str, found: RoundDifferences
+) -> bool:
     head = column[0]
     if any(c.op != head.op or c.shape != head.shape for c in column):
         return False
@@ -96,7 +98,7 @@ def _operand(
     position: dict[int, tuple[int, int]],
     counter: Size,
     places: dict[int, Place],
-    found: Likeness,
+    found: RoundDifferences,
 ) -> bool:
     """Notes where an operand comes from; False where that differs between rounds."""
     operands = [c.args[k] for c in column]
@@ -132,7 +134,7 @@ def _element(
     key: tuple[int, int],
     counter: Size,
     places: dict[int, Place],
-    found: Likeness,
+    found: RoundDifferences,
 ) -> bool:
     """One round reads what one round of an earlier loop made, in its order or in reverse."""
     known = [places.get(id(o)) for o in operands]

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from handgrad.program.guards import add_guard, at_both_ends
-from handgrad.program.likeness import Item, Likeness, Place, Trip, alike, flat
+from handgrad.program.likeness import Item, Place, RoundDifferences, Trip, alike, flat
 from handgrad.program.loop_records import looped
 from handgrad.program.node import (
     FIXED,
@@ -60,7 +60,7 @@ class Rebuild:
         self.depth = depth
         self.places: dict[int, Place] = {}
         self.checks: list[tuple[Node, bool]] = []
-        self._likeness = Likeness()
+        self._likeness = RoundDifferences()
         self._read: dict[int, set[int]] = {}
 
     def node(self, old: Node, letters: Letters) -> Node:
@@ -197,7 +197,7 @@ class Rebuild:
         for i, r in enumerate(trip.rounds):
             self.items(r, {**letters, trip.letter: Size.of(i)})
 
-    def _ragged(self, trip: Trip, rounds: list[list[Item]], likeness: Likeness) -> bool:
+    def _ragged(self, trip: Trip, rounds: list[list[Item]], likeness: RoundDifferences) -> bool:
         """True where what a round hands on has another shape in each, or is a list of rounds."""
         nodes = [list(flat(r)) for r in rounds]
         counts = world().counts
@@ -222,7 +222,7 @@ class Rolling:
         outer: Rebuild,
         trip: Trip,
         rounds: list[list[Item]],
-        likeness: Likeness,
+        likeness: RoundDifferences,
         first: int,
         letters: Letters,
     ) -> None:

@@ -305,7 +305,7 @@ class Indexer:
         return call(self._own, key) if traced(key) else self._own[key]
 
 
-class Function:
+class StandIn:
     """A function of a module as the traced function sees it; a ufunc has methods too."""
 
     def __init__(self, own: Any, twin: Any) -> None:
@@ -326,7 +326,7 @@ class Function:
         )
 
     def __eq__(self, other: object) -> bool:
-        return (other._own if isinstance(other, Function) else other) is self._own
+        return (other._own if isinstance(other, StandIn) else other) is self._own
 
     def __hash__(self) -> int:
         return hash(self._own)
@@ -368,11 +368,11 @@ def is_function(x: Any) -> bool:
     return callable(x) and not isinstance(x, type) and home in ARRAY_MODULES
 
 
-def shown_function(x: Any) -> Function:
+def shown_function(x: Any) -> StandIn:
     twin = x
     if getattr(x, "__module__", "") == "math" and x not in SPECIAL:
         twin = getattr(np, _MATH.get(x.__name__, x.__name__), None) or x
-    return Function(x, twin)
+    return StandIn(x, twin)
 
 
 _MATH = {"pow": "power", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2"}

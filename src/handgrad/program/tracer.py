@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.program.indexing import template
-from handgrad.program.integers import Integer
+from handgrad.program.integers import WholeNumber
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.operators import Operators
 from handgrad.program.primitives.kinds import cast
@@ -30,7 +30,7 @@ VIEWS = {
 _STRUCTURE = {"axis", "axis1", "axis2", "axes", "ord", "ndmin", "source", "destination"}
 
 
-class TracedInt(Integer):
+class TracedInt(WholeNumber):
     """An integer of a trace: a length, a setting, a loop's counter, or made of them."""
 
     __slots__ = ()
@@ -68,7 +68,7 @@ class Tracer(Operators):
 
     def assign(self, value: Any) -> None:
         """Changes the array in place, for all who hold it."""
-        new = unwrap(value) if isinstance(value, Tracer | Integer) else as_node(value)
+        new = unwrap(value) if isinstance(value, Tracer | WholeNumber) else as_node(value)
         old = self.node
         if new.shape != old.shape:
             new = build("broadcast_to", new, shape=old.shape)

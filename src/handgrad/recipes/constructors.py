@@ -22,6 +22,7 @@ from handgrad.ops.activation import ACTIVATIONS
 from handgrad.ops.gelu import APPROXIMATIONS
 from handgrad.ops.rnn import NONLINEARITIES
 from handgrad.recipes.schema import (
+    AxisSizes,
     Either,
     Flag,
     Integer,
@@ -30,7 +31,6 @@ from handgrad.recipes.schema import (
     Kind,
     Real,
     Several,
-    Size,
     String,
 )
 
@@ -50,8 +50,8 @@ _NEVER: Final = frozenset({"self", "rng", "dtype"})
 
 #: The meaning of values by the name of their parameter, which is the same in every layer.
 _KINDS: Final[Mapping[str, Kind]] = {
-    **dict.fromkeys(("kernel_size", "stride", "dilation"), Size(1)),
-    **dict.fromkeys(("padding", "output_padding"), Size(0)),
+    **dict.fromkeys(("kernel_size", "stride", "dilation"), AxisSizes(1)),
+    **dict.fromkeys(("padding", "output_padding"), AxisSizes(0)),
     **dict.fromkeys(("alpha", "dropout", "momentum", "p"), Real(0, 1)),
     "activation": String(ACTIVATIONS),
     "axes": Several(Integer(1)),
@@ -73,7 +73,7 @@ _ANNOTATED: Final[Mapping[str, Kind]] = {
 _OF_ONE_LAYER: Final[Mapping[tuple[type[Layer], str], Kind]] = {
     **dict.fromkeys(
         ((AvgPool1d, "kernel_size"), (AvgPool2d, "kernel_size")),
-        Either(Size(1), String(("global",))),
+        Either(AxisSizes(1), String(("global",))),
     ),
     (Dense, "out_features"): Either(Integer(1), String((OUTPUTS,))),
 }

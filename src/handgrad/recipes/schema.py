@@ -126,7 +126,7 @@ class Mapped:
 
 
 @dataclass(frozen=True)
-class Size:
+class AxisSizes:
     """One integer for every axis, or a list with one for each of at most two."""
 
     least: int = 1

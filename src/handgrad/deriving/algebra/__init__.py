@@ -8,7 +8,7 @@ from handgrad.deriving.algebra.choose import Costs
 from handgrad.deriving.algebra.facts import assumptions
 from handgrad.deriving.algebra.loops import flowing
 from handgrad.deriving.algebra.simplify import Algebra
-from handgrad.deriving.algebra.steps import Step
+from handgrad.deriving.algebra.steps import Simplification
 from handgrad.deriving.algebra.values import SAME, SINGLE, twin
 from handgrad.program.node import Node, Program, World
 
@@ -19,7 +19,7 @@ def simplified(
     gradients: Sequence[Node],
     assume: Mapping[str, float] | None,
     world: World,
-) -> tuple[list[Node], list[Step]]:
+) -> tuple[list[Node], list[Simplification]]:
     """Gradients that are equal and cost no more, and the steps from the ones to the others."""
     stated = assumptions(assume)
     inputs = [*program.inputs, *cotangents]
@@ -35,4 +35,4 @@ def simplified(
     return algebra.simplified(body, gradients, facts)
 
 
-__all__ = ["Step", "simplified"]
+__all__ = ["Simplification", "simplified"]

@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 
 from handgrad.deriving.algebra.terms import (
     BOUND,
+    BaseTable,
     Component,
     Factor,
     Mask,
     Power,
     Sum,
-    Table,
     Term,
     add,
     axes_of,
@@ -51,10 +51,10 @@ class Name(NamedTuple):
 
 
 @dataclass
-class Names:
+class ProductNames:
     """The names of one derivation, found by the bases of their products."""
 
-    table: Table
+    table: BaseTable
     #: The number of elements over indices of these sizes.
     volume: Callable[[Iterable[int], dict[int, Size]], float]
     #: Names of single factors, which take their place wherever these are: roots and sums that the

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from handgrad.deriving.algebra.simplifier import Simplifier
-from handgrad.deriving.algebra.steps import Step
+from handgrad.deriving.algebra.steps import Simplification
 from handgrad.deriving.algebra.values import twin
 from handgrad.program.node import Loop, Node, Program, World, build, world
 
@@ -55,7 +55,7 @@ class Loops:
 
     def _outputs(
         self, algebra: Simplifier, loop: Loop, adjoints: list[Node], w: World
-    ) -> tuple[list[Node], list[Step]]:
+    ) -> tuple[list[Node], list[Simplification]]:
         """The outputs of a body; what a round adds to a carried array is simplified by itself."""
         body = loop.body
         carried = {id(n) for n in body.inputs[loop.constants :]}

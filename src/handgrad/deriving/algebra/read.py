@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from handgrad.deriving.algebra.terms import BOUND, Mask, Power, Sum, Table, add, axes_of, scaled
+from handgrad.deriving.algebra.terms import BOUND, BaseTable, Mask, Power, Sum, add, axes_of, scaled
 from handgrad.program.node import Node
 from handgrad.program.sizes import ONE, Size
 
@@ -39,7 +39,7 @@ def _rule(*ops: str) -> Callable[[Rule], Rule]:
 class Reader:
     """Sums over the axes of nodes, each found once."""
 
-    table: Table
+    table: BaseTable
     #: How often a node is read, by its id: a sum that is read once is no array of its own.
     uses: dict[int, int] = field(default_factory=dict)
     #: Exponentials that were read, which others are products of.

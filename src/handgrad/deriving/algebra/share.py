@@ -8,14 +8,14 @@ from fractions import Fraction
 
 from handgrad.deriving.algebra.multiply import Multiplier
 from handgrad.deriving.algebra.pieces import divided, greatest
-from handgrad.deriving.algebra.terms import Component, Sum, Table, Term, magnitude
+from handgrad.deriving.algebra.terms import BaseTable, Component, Sum, Term, magnitude
 
 
 @dataclass
 class Sharing:
     """Looks for what terms share."""
 
-    table: Table
+    table: BaseTable
     times: Multiplier
     #: Components that are needed as sums somewhere: elsewhere no mean of them is taken.
     sums: set[int] = field(default_factory=set)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from handgrad.deriving.algebra.choose import Costs
-from handgrad.deriving.algebra.steps import Step
+from handgrad.deriving.algebra.steps import Simplification
 from handgrad.deriving.algebra.terms import Fact
 from handgrad.deriving.algebra.values import Twin
 from handgrad.program.node import Node
@@ -18,14 +18,14 @@ class Simplifier(Protocol):
     costs: Costs
     own: set[int]
     flows: set[int]
-    steps: list[Step]
+    steps: list[Simplification]
 
     def inner(self, own: set[int], flows: set[int], twin: Twin | None) -> Simplifier:
         """The simplification of a loop's body, whose inputs are what is there."""
 
     def simplified(
         self, body: Sequence[Node], roots: Sequence[Node], facts: Iterable[Fact] = ()
-    ) -> tuple[list[Node], list[Step]]:
+    ) -> tuple[list[Node], list[Simplification]]:
         """The roots in fewer operations, and the steps."""
 
     def needed(self, roots: Iterable[Node]) -> set[int]:

@@ -14,17 +14,17 @@ from typing import Final
 
 from handgrad.deriving.algebra.choose import Costs
 from handgrad.deriving.algebra.facts import found_facts
-from handgrad.deriving.algebra.fold import Names
+from handgrad.deriving.algebra.fold import ProductNames
 from handgrad.deriving.algebra.keep import keep_less
 from handgrad.deriving.algebra.loops import Loops
 from handgrad.deriving.algebra.multiply import Multiplier
 from handgrad.deriving.algebra.read import MOST_TERMS, Reader
 from handgrad.deriving.algebra.special import recognised
-from handgrad.deriving.algebra.steps import Step, reason
-from handgrad.deriving.algebra.terms import Component, Fact, Sum, Table
+from handgrad.deriving.algebra.steps import Simplification, reason
+from handgrad.deriving.algebra.terms import BaseTable, Component, Fact, Sum
 from handgrad.deriving.algebra.values import SAME, Twin, difference, largest, made_of
-from handgrad.deriving.algebra.write import Writer
-from handgrad.deriving.algebra.written import Written
+from handgrad.deriving.algebra.write import TermWriter
+from handgrad.deriving.algebra.written import WrittenNodes
 from handgrad.program.node import Node, build
 
 #: An array that so many others read is not put into them.
@@ -49,12 +49,12 @@ class Algebra:
     twin: Twin | None = None
     #: By how much two evaluations of one array may differ.
     same: float = SAME
-    table: Table = field(default_factory=Table)
-    steps: list[Step] = field(default_factory=list)
+    table: BaseTable = field(default_factory=BaseTable)
+    steps: list[Simplification] = field(default_factory=list)
     #: Nodes of the forward that are found again rather than kept.
     again: set[int] = field(default_factory=set)
     _definitions: dict[int, Sum] = field(default_factory=dict)
-    _written: Written = field(default_factory=Written)
+    _written: WrittenNodes = field(default_factory=WrittenNodes)
     _order: list[Node] = field(default_factory=list)
     #: Arrays that are there for others to read, while some are written in two ways.
     _shared: set[int] = field(default_factory=set)
@@ -63,9 +63,9 @@ class Algebra:
     def __post_init__(self) -> None:
         self.reader = Reader(self.table)
         self.loops = Loops()
-        self.names = Names(self.table, self.costs.volume)
+        self.names = ProductNames(self.table, self.costs.volume)
         times = Multiplier(self.costs.volume, again=self.again)
-        self.writer = Writer(self.table, self.array, times)
+        self.writer = TermWriter(self.table, self.array, times)
 
     def inner(self, own: set[int], flows: set[int], twin: Twin | None) -> Algebra:
         """The algebra of a loop's body, whose inputs are what is there."""
@@ -73,7 +73,7 @@ class Algebra:
 
     def simplified(
         self, body: Sequence[Node], roots: Sequence[Node], facts: Iterable[Fact] = ()
-    ) -> tuple[list[Node], list[Step]]:
+    ) -> tuple[list[Node], list[Simplification]]:
         """The roots in fewer operations, and the steps; as they were where nothing is gained."""
         self.read(body, roots, facts)
         self.put_in(body, roots)
@@ -124,7 +124,7 @@ class Algebra:
         )
 
     def _step(self, node: Node, rule: str, before: Sum, after: Sum, why: str) -> None:
-        self.steps.append(Step(node, rule, before, after, why, table=self.table))
+        self.steps.append(Simplification(node, rule, before, after, why, table=self.table))
 
     def _look_at_steps(self, roots: Sequence[Node]) -> None:
         """Evaluates both sides of every step; one that changes a value, or is of no array that is
@@ -346,7 +346,7 @@ class Algebra:
 
     def rewritten(self, roots: Sequence[Node]) -> list[Node]:
         """The roots with everything below them written anew, each array after those it reads."""
-        self._written = Written()
+        self._written = WrittenNodes()
         needed = self.needed(roots)
         for node in self._order:
             if id(node) in needed:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from handgrad.deriving.algebra.terms import Component, Factor, Mask, Sum, Table
+from handgrad.deriving.algebra.terms import BaseTable, Component, Factor, Mask, Sum
 from handgrad.program.node import Node
 from handgrad.program.sizes import Size
 
@@ -17,7 +17,7 @@ _LETTERS: Final = "ijklmn"
 
 
 @dataclass(frozen=True)
-class Step:
+class Simplification:
     """One simplification of one array."""
 
     array: Node
@@ -28,7 +28,7 @@ class Step:
     #: The largest difference of both sides, as a share of the largest value, at each set of sizes
     #: that was tried.
     differences: tuple[float, ...] = ()
-    table: Table | None = None
+    table: BaseTable | None = None
 
     def formulas(self) -> tuple[str, str]:
         """Both sides as text."""
@@ -36,7 +36,7 @@ class Step:
         return spelled(self.table, self.before), spelled(self.table, self.after)
 
 
-def spelled(table: Table, sum_: Sum) -> str:
+def spelled(table: BaseTable, sum_: Sum) -> str:
     """A sum as text: Σ over letters for bound indices, names as the user has them."""
     if not sum_:
         return "0"
@@ -48,7 +48,7 @@ def spelled(table: Table, sum_: Sum) -> str:
     return text
 
 
-def _product(table: Table, term: Sequence[Factor], coefficient: Fraction) -> str:
+def _product(table: BaseTable, term: Sequence[Factor], coefficient: Fraction) -> str:
     above = [_factor(table, f) for f in term if f.power > 0]
     below = [_factor(table, f._replace(power=-f.power)) for f in term if f.power < 0]
     if coefficient.numerator != 1 or not above:
@@ -61,7 +61,7 @@ def _product(table: Table, term: Sequence[Factor], coefficient: Fraction) -> str
     return text
 
 
-def _factor(table: Table, factor: Factor) -> str:
+def _factor(table: BaseTable, factor: Factor) -> str:
     base = table.bases[factor.base]
     if isinstance(base, Size):
         text = str(base)
@@ -77,7 +77,7 @@ def _factor(table: Table, factor: Factor) -> str:
 
 
 def reason(
-    table: Table,
+    table: BaseTable,
     before: Sum,
     after: Sum,
     written_out: Sequence[str],
@@ -102,7 +102,7 @@ def reason(
     return "; ".join(dict.fromkeys(parts))
 
 
-def _extremes(table: Table, sum_: Sum) -> set[int]:
+def _extremes(table: BaseTable, sum_: Sum) -> set[int]:
     """Masks that say where an array has its maximum, as truths or as numbers."""
     bases = {base for term in sum_ for f in term for base in table.inside(f.base)}
     found = set()
@@ -122,4 +122,4 @@ def _condition(base: object) -> Node | None:
     return base.args[0] if isinstance(base, Node) and base.op == "like" else None
 
 
-__all__ = ["Step", "reason", "spelled"]
+__all__ = ["Simplification", "reason", "spelled"]

@@ -98,7 +98,7 @@ def scaled(sum_: Sum, by: Fraction | int) -> Sum:
 
 
 @dataclass
-class Table:
+class BaseTable:
     """The bases of one derivation, numbered as they come, with the facts that hold for them."""
 
     bases: list[Base] = field(default_factory=list)

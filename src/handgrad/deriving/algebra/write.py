@@ -21,16 +21,16 @@ from handgrad.deriving.algebra.pieces import (
 )
 from handgrad.deriving.algebra.share import Sharing
 from handgrad.deriving.algebra.summing import Summation
-from handgrad.deriving.algebra.terms import Component, Factor, Mask, Sum, Table, Term
+from handgrad.deriving.algebra.terms import BaseTable, Component, Factor, Mask, Sum, Term
 from handgrad.program.node import Node, as_node, build
 from handgrad.program.sizes import ONE, Size
 
 
 @dataclass
-class Writer:
+class TermWriter:
     """Nodes of sums; `array` gives the node that stands for a base that is an array."""
 
-    table: Table
+    table: BaseTable
     array: Callable[[Node], Node]
     times: Multiplier
 

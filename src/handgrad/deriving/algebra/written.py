@@ -8,7 +8,7 @@ from handgrad.program.node import Node
 
 
 @dataclass
-class Written:
+class WrittenNodes:
     """The nodes that stand for arrays, and how often each does."""
 
     of: dict[int, Node] = field(default_factory=dict)

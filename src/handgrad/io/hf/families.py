@@ -10,7 +10,7 @@ from handgrad.errors import ArgumentError
 from handgrad.escaping import cut
 from handgrad.io.hf import names
 from handgrad.io.hf.config import Config
-from handgrad.io.hf.names import Names
+from handgrad.io.hf.names import ArrayNames
 from handgrad.models.bert import POOLINGS
 
 Settings = dict[str, Any]
@@ -38,7 +38,7 @@ class Family:
     """
 
     model_types: tuple[str, ...]
-    names: Names
+    names: ArrayNames
     settings: Callable[[Config], Settings]
     config: Callable[[Settings], Settings]
 

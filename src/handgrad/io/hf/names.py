@@ -22,7 +22,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Names:
+class ArrayNames:
     """The arrays of a family.
 
     prefix: stands before all names but `outside` where a file is that of a model with a head;
@@ -97,7 +97,7 @@ def _gated(kind: str) -> Entry:
     )
 
 
-GPT2: Final = Names(
+GPT2: Final = ArrayNames(
     prefix="transformer.",
     entries=(
         Entry(("tokens.weight",), ("wte.weight",)),
@@ -121,7 +121,7 @@ GPT2: Final = Names(
     copies=(("lm_head.weight", "wte.weight"),),
 )
 
-LLAMA: Final = Names(
+LLAMA: Final = ArrayNames(
     prefix="model.",
     entries=(
         Entry(("tokens.weight",), ("embed_tokens.weight",)),
@@ -151,7 +151,7 @@ LLAMA: Final = Names(
     copies=(("lm_head.weight", "embed_tokens.weight"),),
 )
 
-BERT: Final = Names(
+BERT: Final = ArrayNames(
     prefix="bert.",
     entries=(
         Entry(("tokens.weight",), ("embeddings.word_embeddings.weight",)),
