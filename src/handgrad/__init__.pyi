@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from handgrad.layers import AvgPool1d as AvgPool1d
     from handgrad.layers import AvgPool2d as AvgPool2d
     from handgrad.layers import BatchNorm as BatchNorm
+    from handgrad.layers import ColumnEmbeddings as ColumnEmbeddings
     from handgrad.layers import Conv1d as Conv1d
     from handgrad.layers import Conv2d as Conv2d
     from handgrad.layers import ConvTranspose1d as ConvTranspose1d

@@ -110,3 +110,35 @@ def test_a_rare_class_is_found_with_weights_and_a_threshold(handgrad, tmp_path, 
     assert handgrad("train", "rare.csv", "--epochs", 1, "--out", "run").exit_code == 0
     late = handgrad("train", "--resume", "run", "--class-weights", "balanced")
     assert "--resume together with --class-weights; allowed" in late.stderr
+
+
+def test_a_column_of_many_texts_is_learned_as_vectors(handgrad, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    streets = {f"Str. {i}": rng.normal() for i in range(50)}
+    names = rng.choice(list(streets), 800)
+    areas = rng.normal(size=800)
+    rents = [streets[name] + 0.3 * area for name, area in zip(names, areas, strict=True)]
+    lines = [f"{n},{a:.3f},{r:.4f}" for n, a, r in zip(names, areas, rents, strict=True)]
+    (tmp_path / "rent.csv").write_text("\n".join(["street,area,rent", *lines]) + "\n")
+    constant = ("--set", 'schedule={type="constant"}')
+    result = handgrad("train", "rent.csv", "--out", "run", "--epochs", 30, *constant)
+    assert result.exit_code == 0, result.output
+    assert re.search(
+        r"^street +category +one of 50 or another, as 8 learned num", result.stdout, re.M
+    )
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["r2"] > 0.9
+    assert max(summary["importances"], key=summary["importances"].get) == "street"
+    trained = hg.load("run")
+    assert trained.preprocessing.steps[1].mean[0] == 0.0
+    assert trained.preprocessing.steps[1].std[0] == 1.0
+    # An unseen text has the row 0, an empty cell the row 1.
+    vectors = trained.model.layers["0"].layers["0"].weight
+    assert vectors.shape == (52, 8)
+    answers = trained.predict([["nowhere", 0.0], ["somewhere", 0.0], ["", 0.0], ["Str. 3", 0.0]])
+    assert answers[0] == answers[1]
+    assert len(set(answers.tolist())) == 3
+    assert handgrad("evaluate", "run").stdout.count("R² ") == 1
+    more = handgrad("train", "--resume", "run", "--epochs", 31)
+    assert more.exit_code == 0, more.output

@@ -133,6 +133,26 @@ def test_rare_levels_are_one_and_unknown_ones_join_them():
     assert numbers[1, -1] == 1
 
 
+def test_many_levels_are_numbered_for_a_network_that_learns_a_vector_for_each():
+    cells = [f"town {i % 40}" for i in range(400)] + [f"rare {i}" for i in range(9)] + ["", "NA"]
+    plan = table_encoding(["town", "n"], [cells, [str(i * i % 7) for i in range(411)]], {},
+                          vectors=True)  # fmt: skip
+    town, _ = plan.columns
+    assert (len(town.levels), town.missing, town.vector) == (40, 2, 7)
+    assert town.use == "one of 40 or another, as 7 learned numbers; 9 levels of one row are one"
+    assert plan.names == ("town", "n")
+    assert plan.vectors == {0: (42, 7)}
+    texts = [" town 0 ", "town 39", "", "n/a", "rare 3", "never seen"]
+    levels = sorted(f"town {i}" for i in range(40))
+    expected = [levels.index("town 0") + 2, levels.index("town 39") + 2, 1, 1, 0, 0]
+    assert town.numbers(texts)[:, 0].tolist() == expected
+    described = json.loads(json.dumps(Preprocessing((plan,)).describe()))
+    assert Preprocessing.parse(described).steps == (plan,)
+    few = table_encoding(["kind"], [[f"kind {i % 30}" for i in range(90)]], {}, vectors=True)
+    assert few.vectors == {}
+    assert len(few.names) == 30
+
+
 def test_a_few_odd_cells_of_a_number_are_missing_and_said():
     cells = [str(i * i % 17) for i in range(60)] + ["unknown"]
     (column,) = table_encoding(["size"], [cells], {}).columns
@@ -169,6 +189,9 @@ def test_a_plan_is_kept_with_the_model_and_reads_other_rows_alike(tmp_path):
         ({"kind": "number", "form": ".", "fill": (float("nan"),)}, None),
         ({"kind": "date", "form": "%q", "fill": (0.0,) * 4}, None),
         ({"kind": "category", "levels": (1, 2)}, None),
+        ({"kind": "category", "levels": ("a",), "vector": -1}, None),
+        ({"kind": "category", "levels": ("a",), "vector": 10**9}, None),
+        ({"kind": "number", "form": ".", "fill": (0.0,), "vector": 3}, None),
     ],
 )
 def test_columns_of_damaged_files_are_refused(settings, value):

@@ -43,7 +43,7 @@ def check(model: hg.layers.Layer, session: Session, *batches: np.ndarray) -> Non
 @rows("case", CASES, ids=lambda case: case.name)
 def test_every_layer_answers_as_forward_does(case: Case) -> None:
     model, first = case.make(np.random.default_rng(1)), case.batch()
-    check(model, Session(model), first, np.flip(first).copy(), np.roll(first, 1), first[:1])
+    check(model, Session(model), first, np.flip(first, 0).copy(), np.roll(first, 1, 0), first[:1])
 
 
 @needs_kernels

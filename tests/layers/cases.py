@@ -20,6 +20,7 @@ from handgrad.layers import (
     AvgPool1d,
     AvgPool2d,
     BatchNorm,
+    ColumnEmbeddings,
     Conv1d,
     Conv2d,
     ConvTranspose1d,
@@ -58,18 +59,26 @@ F64 = np.float64
 
 
 class Case(NamedTuple):
-    """A name, how to make the layer, the shape of a batch; `tokens` for a batch of integers."""
+    """A name, how to make the layer, the shape of a batch; `tokens` for a batch of integers.
+
+    levels: the columns of a batch that hold numbers of levels, which are not differentiable.
+    """
 
     name: str
     make: Callable[[np.random.Generator], Layer]
     shape: tuple[int, ...]
     tokens: bool = False
+    levels: tuple[int, ...] = ()
 
     def batch(self) -> np.ndarray:
         rng = np.random.default_rng(5)
         if self.tokens:
             return rng.integers(0, 7, self.shape)
-        return rng.standard_normal(self.shape)
+        x = rng.standard_normal(self.shape)
+        for column in self.levels:
+            # Not whole, so that a small difference finds the same level.
+            x[:, column] = rng.integers(0, 3, len(x)) + 0.25
+        return x
 
 
 def from_recipe(name: str, dtype: Any = F64) -> Case:
@@ -164,6 +173,12 @@ CASES = [
     Case("geglu", lambda rng: GEGLU(), (3, 6)),
     Case("geglu-tanh", lambda rng: GEGLU(approximate="tanh"), (3, 6)),
     Case("embedding", lambda rng: Embedding(7, 4, rng=rng, dtype=F64), (2, 5), tokens=True),
+    Case(
+        "column-embeddings",
+        lambda rng: ColumnEmbeddings((1, 3), (3, 4), (2, 3), rng=rng, dtype=F64),
+        (4, 5),
+        levels=(1, 3),
+    ),
     Case("activation", lambda rng: Activation("sigmoid"), (3, 4)),
     Case("softmax", lambda rng: Activation("softmax", axis=1), (3, 4)),
     Case("standardize", lambda rng: Standardize(), (3, 4, 5)),

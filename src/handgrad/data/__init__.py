@@ -135,6 +135,7 @@ def load(
     numbers: bool | None = None,
     drop: Sequence[str] = (),
     kinds: Mapping[str, str] | TableEncoding = MappingProxyType({}),
+    vectors: bool = False,
     resize: tuple[int, int] | None = None,
 ) -> Dataset:
     """The data set `name`, read from `path`, or else from where HANDGRAD_DATA points.
@@ -147,7 +148,9 @@ def load(
     is the column of a CSV file that is to be predicted; `numbers` says that it holds numbers, and
     not classes; `drop` names columns to leave out, and `kinds` says what others are read as:
     "number", "category" or "date", or are the plan by which a model's own table was read (see
-    `data.table` and `data.encoding`). `resize` (H, W) makes images in a folder of one size.
+    `data.table` and `data.encoding`); with `vectors` the texts of a column with more than 30
+    different ones are numbered, for a network that begins with `layers.ColumnEmbeddings`. `resize`
+    (H, W) makes images in a folder of one size.
     Raises DataError where files are missing, truncated, of another kind, or need more memory than
     4 × their bytes and 150 MB (HANDGRAD_DATA_MB), ArgumentError for a setting that is not allowed.
     """
@@ -198,6 +201,7 @@ def load(
                 numbers=numbers,
                 drop=drop,
                 kinds=kinds,
+                vectors=vectors,
             )
 
 

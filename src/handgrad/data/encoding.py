@@ -2,9 +2,11 @@
 
 A number stays one; a cell without a value becomes the median, and a column of its own says which
 these are. A text is a category: one column for each level that is 1 where the row has it, and so
-the first layer's weights of a column are the vector that stands for the level. A date becomes its
-year, month, day and day of the week. What would teach nothing is left out with its reason: a
-running number, a text that is another in nearly each row, a column of one value.
+the first layer's weights of a column are the vector that stands for the level. Of more levels than
+`ALL_LEVELS` the number of the level goes to a network that begins with `layers.ColumnEmbeddings`
+and learns a vector for each; to others go columns of the frequent ones. A date becomes its year,
+month, day and day of the week. What would teach nothing is left out with its reason: a running
+number, a text that is another in nearly each row, a column of one value.
 
 The plan is made from the rows that are learned from alone and is kept with the model, so that other
 rows are read in the same way.
@@ -12,6 +14,7 @@ rows are read in the same way.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,6 +46,8 @@ ALL_LEVELS: Final = 30
 #: The most columns of a category with more levels, and the rows that each of these has at least.
 MOST_LEVELS: Final = 200
 _FREQUENT: Final = 5
+#: The longest vector that stands for a level.
+MOST_FEATURES: Final = 64
 #: Rows from which whole numbers that count upwards one by one are those of the rows.
 _LONG_ENOUGH: Final = 20
 #: The share of cells that may hold no number, or no date, in a column of such.
@@ -56,7 +61,9 @@ class Column:
 
     missing: the cells of the training rows that had no value. fill: the numbers that stand for such
     a cell. levels: those of a category that have a column; others: whether the rest has one
-    together. form: the decimal point of numbers, or the pattern of dates. note: a remark.
+    together. vector: the length of the vector that a network learns for each level instead, 0 for
+    columns; then levels are numbered from 2, 1 is a cell without a value, and 0 any other text.
+    form: the decimal point of numbers, or the pattern of dates. note: a remark.
     """
 
     name: str
@@ -67,6 +74,7 @@ class Column:
     others: bool = False
     form: str = ""
     note: str = ""
+    vector: int = 0
 
     def __post_init__(self) -> None:
         texts = (self.name, self.kind, self.form, self.note, *self.levels)
@@ -81,6 +89,8 @@ class Column:
             and len(self.fill) == width
             and type(self.missing) is int
             and type(self.others) is bool
+            and type(self.vector) is int
+            and 0 <= self.vector <= (MOST_FEATURES if self.kind == "category" else 0)
         ):
             raise ArgumentError(
                 f"table: the column {quoted(self.name)} has settings that do not fit together; "
@@ -93,6 +103,8 @@ class Column:
         match self.kind:
             case "left out":
                 return []
+            case "category" if self.vector:
+                return [self.name]
             case "number":
                 own = [self.name]
             case "date":
@@ -113,6 +125,9 @@ class Column:
         match self.kind:
             case "left out":
                 return f"left out: {self.note}"
+            case "category" if self.vector:
+                said = f"one of {len(self.levels)} or another, as {self.vector} learned numbers"
+                return f"{said}; {self.note}" if self.note else said
             case "number":
                 said = f"number, {self.fill[0]:g} where missing" if self.missing else "number"
             case "date":
@@ -128,6 +143,11 @@ class Column:
         out = np.zeros((len(cells), len(self.names)), np.float32)
         match self.kind:
             case "left out":
+                return out
+            case "category" if self.vector:
+                at = {level: i for i, level in enumerate(self.levels, 2)}
+                texts = map(str.strip, cells)
+                out[:, 0] = [at.get(text, int(is_missing(text))) for text in texts]
                 return out
             case "category":
                 lacks = self._set_levels(cells, out)
@@ -178,6 +198,17 @@ class TableEncoding:
         return tuple(name for column in self.columns for name in column.names)
 
     @property
+    def vectors(self) -> dict[int, tuple[int, int]]:
+        """The numbers that are levels: for each the rows, and the length, of its vectors."""
+        used = [column for column in self.columns if column.kind != "left out"]
+        ends = np.cumsum([len(column.names) for column in used]).tolist()
+        return {
+            end - 1: (len(column.levels) + 2, column.vector)
+            for column, end in zip(used, ends, strict=True)
+            if column.vector
+        }
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """The names of the columns that are read."""
         return tuple(column.name for column in self.columns if column.kind != "left out")
@@ -206,12 +237,17 @@ class TableEncoding:
 
 
 def table_encoding(
-    names: Sequence[str], columns: Sequence[Sequence[str]], kinds: Mapping[str, str]
+    names: Sequence[str],
+    columns: Sequence[Sequence[str]],
+    kinds: Mapping[str, str],
+    *,
+    vectors: bool = False,
 ) -> TableEncoding:
     """The plan for columns of cells, each the same number of training rows.
 
     kinds: what columns are read as, "number", "category" or "date", where that is not to be found
-    out; such are never left out as a running number.
+    out; such are never left out as a running number. vectors: whether a category of many levels is
+    given as their numbers, to `layers.ColumnEmbeddings`.
     Raises ArgumentError for another kind or column, DataError for cells that do not fit the kind,
     and where nothing is left that teaches.
     """
@@ -222,7 +258,8 @@ def table_encoding(
                 f"columns of the table: {listed(names)}"
             )
     made = tuple(
-        _plan(name, cells, kinds.get(name, "")) for name, cells in zip(names, columns, strict=True)
+        _plan(name, cells, kinds.get(name, ""), vectors)
+        for name, cells in zip(names, columns, strict=True)
     )
     if all(column.kind == "left out" for column in made):
         reasons = "; ".join(f"{column.name}: {column.note}" for column in made)
@@ -253,7 +290,7 @@ def date_pattern(cells: Sequence[str]) -> tuple[str, int]:
     return max(fits.items(), key=lambda item: item[1])
 
 
-def _plan(name: str, cells: Sequence[str], wanted: str) -> Column:
+def _plan(name: str, cells: Sequence[str], wanted: str, vectors: bool) -> Column:
     """The plan of one column; wanted: its kind where somebody said it."""
     valued = [cell.strip() for cell in cells if not is_missing(cell)]
     missing = len(cells) - len(valued)
@@ -275,6 +312,8 @@ def _plan(name: str, cells: Sequence[str], wanted: str) -> Column:
         return Column(name, "category", missing, levels=tuple(sorted(counts)))
     if 2 * len(counts) > len(valued) and not wanted:
         return Column(name, "left out", note="a different text in nearly each row")
+    if vectors:
+        return _with_vectors(name, counts, missing)
     least = 1 if wanted else _FREQUENT
     frequent = [level for level, count in counts.most_common(MOST_LEVELS) if count >= least]
     if not frequent:
@@ -282,6 +321,18 @@ def _plan(name: str, cells: Sequence[str], wanted: str) -> Column:
     rare = len(counts) - len(frequent)
     note = f"{rare} rare levels are one" if rare else ""
     return Column(name, "category", missing, (), tuple(sorted(frequent)), rare > 0, note=note)
+
+
+def _with_vectors(name: str, counts: Counter[str], missing: int) -> Column:
+    """A category whose levels have a vector each; those of one row share that of unknown ones.
+
+    So that one is learned too. The vectors of n levels have √n numbers.
+    """
+    levels = tuple(sorted(level for level, count in counts.items() if count > 1))
+    rare = len(counts) - len(levels)
+    note = f"{rare} levels of one row are one" if rare else ""
+    vector = min(MOST_FEATURES, math.ceil(math.sqrt(len(levels))))
+    return Column(name, "category", missing, levels=levels, others=True, note=note, vector=vector)
 
 
 def _measured(

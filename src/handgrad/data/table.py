@@ -59,6 +59,7 @@ def load_csv(
     numbers: bool | None = None,
     drop: Sequence[str] = (),
     kinds: Mapping[str, str] | TableEncoding = MappingProxyType({}),
+    vectors: bool = False,
 ) -> Dataset:
     """The table in a CSV file: x (N, D) float32, and y (N,) of classes, or of numbers in float32.
 
@@ -66,7 +67,8 @@ def load_csv(
     default the targets say it. maximum: the number that becomes 1 in x. drop: the names of columns
     to leave out, whatever is in them; kinds: what others are read as, "number", "category" or
     "date", or a plan that was made before. Where a column holds more than numbers, or `kinds` are
-    given, all columns are read by a plan, which is in `encoding` of the data set.
+    given, all columns are read by a plan, which is in `encoding` of the data set; `vectors` as in
+    `table_encoding`.
     Raises DataError naming a wrong row, or the columns where there is none of the target's name.
     """
     if not kinds:
@@ -92,7 +94,8 @@ def load_csv(
                 drawn=True,
                 origins=table.origins(train, test),
             )
-    return _by_plan(name, path, seed, numbers, _read(path, CellColumns(path), target, drop), kinds)
+    cells = _read(path, CellColumns(path), target, drop)
+    return _by_plan(name, path, seed, numbers, cells, kinds, vectors=vectors)
 
 
 def _by_plan(
@@ -102,6 +105,8 @@ def _by_plan(
     numbers: bool | None,
     table: _Table[CellColumns],
     kinds: Mapping[str, str] | TableEncoding,
+    *,
+    vectors: bool,
 ) -> Dataset:
     """The data set of a table whose columns hold more than numbers."""
     if not table.kept.columns:
@@ -115,7 +120,8 @@ def _by_plan(
         if isinstance(kinds, TableEncoding):
             plan = kinds
         else:
-            plan = table_encoding(table.kept.columns, table.kept.rows(train), kinds)
+            cells = table.kept.rows(train)
+            plan = table_encoding(table.kept.columns, cells, kinds, vectors=vectors)
         cells = table.kept.named(plan.sources)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None

@@ -8,6 +8,7 @@ from handgrad.layers.base import Row as Row
 from handgrad.layers.base import merge as merge
 from handgrad.layers.base import part as part
 from handgrad.layers.base import walk as walk
+from handgrad.layers.column_embeddings import ColumnEmbeddings as ColumnEmbeddings
 from handgrad.layers.conv import Conv1d as Conv1d
 from handgrad.layers.conv import Conv2d as Conv2d
 from handgrad.layers.conv import ConvTranspose1d as ConvTranspose1d

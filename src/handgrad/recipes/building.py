@@ -117,7 +117,9 @@ def build_model(recipe: Recipe) -> Layer:
     try:
         if recipe.model.type == LAYERS:
             shape = tuple(recipe.data["shape"])
-            return sequential.build(recipe.layers, shape, models.outputs(recipe.data), rng)
+            vectors = tasks.vectors(recipe)
+            outputs = models.outputs(recipe.data)
+            return sequential.build(recipe.layers, shape, outputs, rng, vectors)
         return models.build(recipe, rng)
     except RecipeError as error:
         raise RecipeError(f"{recipe.name}: {error}") from None

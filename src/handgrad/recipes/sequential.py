@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -26,13 +28,26 @@ _AXES: Final = {
 }
 
 
-def build(described: Layers, input_shape: Shape, outputs: int, rng: np.random.Generator) -> Layer:
+def build(
+    described: Layers,
+    input_shape: Shape,
+    outputs: int,
+    rng: np.random.Generator,
+    vectors: Mapping[int, tuple[int, int]] = MappingProxyType({}),
+) -> Layer:
     """The layers one after another, from an example of this shape to as many outputs: a score for
     each class, or one number.
 
+    vectors: the columns of a table that are levels, with the rows and the length of the vectors
+    that stand for them; a layer in front of the others makes these.
     Raises RecipeError naming the layer that cannot take what the one before it gives.
     """
-    model, shape = _sequential(described, input_shape, outputs, rng)
+    first = []
+    if vectors:
+        levels, features = zip(*vectors.values(), strict=True)
+        first = [layers.ColumnEmbeddings(tuple(vectors), levels, features, rng=rng)]
+        input_shape = first[0].output_shape(input_shape)
+    model, shape = _sequential(described, input_shape, outputs, rng, first)
     if shape != (outputs,):
         raise RecipeError(
             f"{described.parts[-1].path} gives an example of shape {shape}; allowed: "
@@ -42,9 +57,13 @@ def build(described: Layers, input_shape: Shape, outputs: int, rng: np.random.Ge
 
 
 def _sequential(
-    described: Layers, shape: Shape, outputs: int, rng: np.random.Generator
+    described: Layers,
+    shape: Shape,
+    outputs: int,
+    rng: np.random.Generator,
+    first: Sequence[Layer] = (),
 ) -> tuple[Layer, Shape]:
-    children = []
+    children = [*first]
     for i, part in enumerate(described.parts):
         if part.type == "residual":
             inner, _ = _sequential(described.inner[i], shape, outputs, rng)

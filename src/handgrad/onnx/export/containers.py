@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Final
 
-from handgrad.layers import Dense, Embedding, Residual, Sequential
+from handgrad.layers import ColumnEmbeddings, Dense, Embedding, Residual, Sequential
 from handgrad.onnx.export.elementwise import FUNCTIONS
 from handgrad.onnx.graph import Graph, Value
+
+#: The standard's number of the type, and an end behind any axis.
+_INT64: Final = 7
+_END: Final = 2**62
 
 
 def dense(g: Graph, layer: Dense, x: Value) -> Value:
@@ -18,6 +23,17 @@ def dense(g: Graph, layer: Dense, x: Value) -> Value:
 
 def embedding(g: Graph, layer: Embedding, tokens: Value) -> Value:
     return g.op("Gather", g.constant(layer.weight), tokens, axis=0)
+
+
+def column_embeddings(g: Graph, layer: ColumnEmbeddings, x: Value) -> Value:
+    """Slices between the columns, the last one to the end of x, and the rows of the levels."""
+    ends = (-1, *layer.columns, _END)
+    runs = [(a + 1, b) for a, b in pairwise(ends) if a + 1 < b]
+    parts = [g.op("Slice", x, g.ints(a), g.ints(b), g.ints(1)) for a, b in runs]
+    for column, child in zip(layer.columns, layer.layers.values(), strict=True):
+        levels = g.op("Gather", x, g.index(column), axis=1)
+        parts.append(g.layer(child, g.op("Cast", levels, to=_INT64)))
+    return g.op("Concat", *parts, axis=1)
 
 
 def sequential(g: Graph, layer: Sequential, x: Value) -> Value:
@@ -33,6 +49,7 @@ def residual(g: Graph, layer: Residual, x: Value) -> Value:
 
 
 RULES: Final[Mapping[type, Callable[..., Value]]] = {
+    ColumnEmbeddings: column_embeddings,
     Dense: dense,
     Embedding: embedding,
     Residual: residual,

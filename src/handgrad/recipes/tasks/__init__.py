@@ -32,6 +32,11 @@ def example(recipe: Recipe, count: int, rng: np.random.Generator) -> tuple[Array
     return found
 
 
+def vectors(recipe: Recipe) -> dict[int, tuple[int, int]]:
+    """The columns of a completed recipe's table that are levels: see `TableEncoding.vectors`."""
+    return classification.vectors(recipe)
+
+
 def example_shape(recipe: Recipe) -> tuple[int, ...]:
     """The shape of the first of these inputs without its batch axis."""
     x = example(recipe, 1, np.random.default_rng(0))[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Collection
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from handgrad.escaping import listed, quoted
 from handgrad.inference.pictures import step_for
 from handgrad.inference.preprocessing import Preprocessing, Scale, Standardization
 from handgrad.printing import plain
+from handgrad.recipes.recipe import LAYERS
 from handgrad.recipes.tasks.task import Task
 from handgrad.training.review import Review
 from handgrad.training.reviews import SequencesReview
@@ -51,7 +53,7 @@ def of(recipe: Recipe, data: Dataset) -> Task:
         steps = (data.encoding,)
         about = {"preprocessing": Preprocessing(steps)}
     if recipe.data.get("standardize"):
-        step = statistics(recipe, data.x_train)
+        step = statistics(recipe, data.x_train, data.encoding.vectors if data.encoding else ())
         found |= {"mean": list(step.mean), "std": list(step.std)}
         scale = (Scale(found["maximum"]),) if "maximum" in found else ()
         about = {"preprocessing": Preprocessing((*steps, *scale, step))}
@@ -87,6 +89,7 @@ def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Datase
         target=values.get("target"),
         drop=tuple(values.get("drop", ())),
         kinds=_kinds(recipe),
+        vectors=recipe.model.type == LAYERS,
         numbers=numbers if "classes" not in values else not values["classes"],
     )
     if numbers and data.classes:
@@ -190,15 +193,27 @@ def _reshaped(x: Any, shape: list[int]) -> Any:
     return x.reshape(len(x), *shape)
 
 
-def statistics(recipe: Recipe, x: Any) -> Standardization:
+def vectors(recipe: Recipe) -> dict[int, tuple[int, int]]:
+    """The columns of a completed recipe's table that are levels: see `TableEncoding.vectors`."""
+    plan = _kinds(recipe)
+    return plan.vectors if isinstance(plan, TableEncoding) else {}
+
+
+def statistics(recipe: Recipe, x: Any, levels: Collection[int] = ()) -> Standardization:
     """The step with mean and deviation of the training part: of all values, or for each channel.
 
-    A run that has them keeps them, so that other data are treated as its own were.
+    A run that has them keeps them, so that other data are treated as its own were. Columns of
+    `levels` stay as they are.
     """
     if "mean" in recipe.data and "std" in recipe.data:
         return Standardization(tuple(recipe.data["mean"]), tuple(recipe.data["std"]))
     values = x.values if isinstance(x, Sequences) else np.asarray(x)
-    return Standardization.of(values, every=recipe.data["standardize"] == "all")
+    step = Standardization.of(values, every=recipe.data["standardize"] == "all")
+    if not levels:
+        return step
+    mean, std = (np.resize(each, values.shape[1]) for each in (step.mean, step.std))
+    mean[list(levels)], std[list(levels)] = 0.0, 1.0
+    return Standardization(tuple(mean.tolist()), tuple(std.tolist()))
 
 
 def _class_weights(recipe: Recipe, data: Dataset) -> list[float]:
