@@ -102,6 +102,13 @@ def _gpt(**settings: Any) -> Case:
     return Case(f"gpt-{'-'.join(map(str, settings.values()))}", make)
 
 
+def _bert(**settings: Any) -> Case:
+    def make(rng: np.random.Generator) -> Layer:
+        return hg.Bert(7, context=8, width=8, heads=2, blocks=2, rng=rng, **settings)
+
+    return Case(f"bert-{'-'.join(map(str, settings.values()))}", make)
+
+
 def _with_lengths(case: Case) -> list[Case]:
     return [case, case._replace(name=f"{case.name}-lengths", settings={"lengths": True})]
 
@@ -117,6 +124,10 @@ MODELS = [
     _gpt(),
     _gpt(positions="rotary", kv_heads=1, tied=False),
     _gpt(positions="sinusoidal", approximate="tanh", bias=False),
+    *_with_lengths(_bert(pooling="none", activation="relu")),
+    *_with_lengths(_bert(pooling="first", approximate="tanh")),
+    *_with_lengths(_bert(pooling="mean")),
+    *_with_lengths(_bert(pooling="mean", normalize=True)),
     Case(
         "llama",
         lambda rng: hg.Llama(
@@ -205,5 +216,7 @@ def outputs(model: Layer, given: Mapping[str, np.ndarray]) -> np.ndarray:
     if isinstance(model, hg.Seq2Seq | hg.Transformer):
         names = ("sources", "source_lengths", "inputs", "target_lengths")
         return model(*(given.get(name) for name in names))
+    if isinstance(model, hg.Bert):
+        return model(given["tokens"], lengths=given.get("lengths"))
     y, _ = model.forward_y(*given.values())
     return y

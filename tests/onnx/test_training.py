@@ -13,7 +13,9 @@ from handgrad.optimizers import BY_NAME as OPTIMIZERS
 from handgrad.optimizers import Adam, Momentum
 from tests.layers.cases import CASES
 from tests.layers.cases import Case as LayerCase
-from tests.onnx.running import session
+from tests.onnx.running import MODELS as WHOLE
+from tests.onnx.running import Case as WholeCase
+from tests.onnx.running import made, session
 from tests.onnx.trained import trained
 from tests.tolerances import assert_close
 
@@ -62,7 +64,10 @@ MADE = {"momentum": lambda: Momentum(0.05), "adam": lambda: Adam(1e-3)}
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("optimizer", MADE)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "mlp" else pytest.param(name, marks=pytest.mark.slow) for name in MODELS],
+)
 def test_a_hundred_steps_are_those_of_handgrad(name: str, optimizer: str, dtype: str, tmp_path):
     case = MODELS[name]
     steps = list(
@@ -104,6 +109,51 @@ def test_two_steps_of_every_layer(case: LayerCase, tmp_path) -> None:
     for ours, theirs in trained(model, SquaredError(), Momentum(0.1), make, path, steps=2):
         for key in ours:
             assert_close(theirs[key], ours[key], "other arrays", f"{case.name} {key}")
+
+
+def _inputs(model: Layer, lengths: bool, rng: np.random.Generator) -> tuple[Any, ...]:
+    """Random inputs of a model, three examples."""
+    tokens, some = rng.integers(0, 7, (3, 5)), np.array([5, 3, 1])
+    further = (some,) if lengths else ()
+    match model:
+        case hg.GPT() | hg.Llama() | hg.Bert():
+            return (tokens,)
+        case hg.SequenceTagger():
+            return (tokens, *further)
+        case hg.SequenceClassifier():
+            return (rng.standard_normal((3, 5, 4), np.float32), *further)
+        case hg.Seq2Seq() | hg.Transformer():
+            vectors = isinstance(model, hg.Seq2Seq) and model.source is None
+            sources = rng.standard_normal((3, 5, 4), np.float32) if vectors else tokens
+            return sources, some, rng.integers(0, 7, (3, 4))
+        case hg.TwoLayerNet():
+            return (rng.standard_normal((3, 4, 5), np.float32),)
+        case hg.ClsEncoder():
+            return (rng.standard_normal((3, 4, 5), np.float32),)
+        case hg.MultiHeadAttention():
+            return (rng.standard_normal((3, 5, 8), np.float32),)
+        case hg.CNN():
+            return (rng.standard_normal((3, 1, 8, 9), np.float32),)
+    return (rng.standard_normal((3, 5), np.float32),)
+
+
+#: Lengths of a Bert are by keyword, and no input of a training step.
+STEPPED = [case for case in WHOLE if not (case.name.startswith("bert") and case.settings)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", STEPPED, ids=lambda case: case.name)
+def test_two_steps_of_every_model(case: WholeCase, tmp_path) -> None:
+    model, lengths = made(case), bool(case.settings)
+    y, _ = model.forward(*_inputs(model, lengths, np.random.default_rng(0)))
+
+    def make(rng: np.random.Generator) -> Any:
+        return _inputs(model, lengths, rng), rng.standard_normal(y.shape, np.float32)
+
+    path = tmp_path / "training.onnx"
+    for ours, theirs in trained(model, SquaredError(), Momentum(0.01), make, path, steps=2):
+        for key in ours:
+            assert_close(theirs[key], ours[key], "float32", f"{case.name} {key}")
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -172,6 +222,26 @@ def test_a_graph_goes_on_where_training_stopped(tmp_path) -> None:
     optimizer.step(model.parameters, gradients)
     assert_close(loss, value, "other arrays", "loss")
     assert_close(new[0], next(iter(model.parameters.values())), "other arrays", "the first")
+
+
+def test_what_a_graph_trained_goes_back(tmp_path) -> None:
+    rng = np.random.default_rng(3)
+    model, other = (hg.MLP([4, 6, 3], rng=rng, dtype=np.float64) for _ in range(2))
+    optimizer, again = Adam(0.01), Adam(0.01)
+
+    def make(rng: np.random.Generator) -> Any:
+        return rng.standard_normal((5, 4)), rng.integers(0, 3, 5)
+
+    path = tmp_path / "training.onnx"
+    (*_, (_, state)) = trained(model, CrossEntropy(), optimizer, make, path, steps=3)
+    other.update_parameters({name: state[name] for name in other.parameters})
+    slots = {name: state[name] for name in optimizer.state if name != "step"}
+    again.load_state({"step": np.asarray(3), **slots})
+    gradients = {name: rng.standard_normal(each.shape) for name, each in model.parameters.items()}
+    optimizer.step(model.parameters, gradients)
+    again.step(other.parameters, gradients)
+    for name, array in model.parameters.items():
+        assert_close(other.parameters[name], array, "other arrays", name)
 
 
 def test_operators_are_those_of_the_standard(tmp_path) -> None:

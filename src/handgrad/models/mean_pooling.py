@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
 #: A text without tokens, or whose mean is 0, has the vector 0.
-_LEAST: float = 1e-12
+LEAST: float = 1e-12
 
 
 class Cache(NamedTuple):
@@ -47,7 +47,7 @@ def mean_pool(
     if not normalize:
         return p, Cache(weights, None, None)
     length = xp.sqrt(xp.sum(p * p, axis=1, keepdims=True))
-    inv_length = 1.0 / xp.where(length > _LEAST, length, xp.full_like(length, _LEAST))
+    inv_length = 1.0 / xp.where(length > LEAST, length, xp.full_like(length, LEAST))
     direction = p * inv_length
     return direction, Cache(weights, direction, inv_length)
 

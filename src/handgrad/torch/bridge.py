@@ -89,6 +89,17 @@ def _refusal_of_settings() -> str | None:
     return None
 
 
+def is_exported() -> bool:
+    """Return whether an exporter of ONNX follows the call, which has no operators for kernels."""
+    followed = torch.jit.is_tracing() or torch.compiler.is_compiling()
+    return followed and bool(_in_onnx_export())
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator, unused-ignore]
+def _in_onnx_export() -> bool:
+    return bool(torch.onnx.is_in_onnx_export())
+
+
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator, unused-ignore]
 def multiplies_bf16(wanted: bool) -> bool:
     """Return whether products are to be in bf16: here, if wanted, or by handgrad's own setting."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from handgrad.torch.bridge import hand_over, multiplies_bf16, refusal
+from handgrad.torch.bridge import hand_over, is_exported, multiplies_bf16, refusal
 
 
 class Operands(NamedTuple):
@@ -25,8 +25,10 @@ class Operands(NamedTuple):
 
 def operands(name: str, *tensors: Any) -> Operands | None:
     """The tensors of a call of handgrad.torch's module `name`; None, with a warning, if it is not
-    for kernels. A tensor may be None.
+    for kernels, without one while the model is exported to ONNX. A tensor may be None.
     """
+    if is_exported():
+        return None
     autocasts = torch.is_autocast_enabled("cpu")
     narrow = not autocasts and tensors[0].dtype is torch.bfloat16
     wanted = narrow or (autocasts and torch.get_autocast_dtype("cpu") is torch.bfloat16)

@@ -11,7 +11,7 @@ from torch.nn.functional import dropout
 from torch.nn.utils.rnn import PackedSequence
 
 from handgrad.torch import recurrent_ops
-from handgrad.torch.bridge import hand_over, multiplies_bf16, refusal
+from handgrad.torch.bridge import hand_over, is_exported, multiplies_bf16, refusal
 from handgrad.torch.packed import Padding
 
 Parts = Sequence[Tensor]
@@ -45,7 +45,8 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
         data = input if packed is None else packed.data
         states: Parts = () if hx is None else tuple(hx) if self.states == 2 else (hx,)
         autocasts = torch.is_autocast_enabled("cpu")
-        if not (self._settings_fit() and self._fits(data, packed, states, autocasts)):
+        fits = self._settings_fit() and self._fits(data, packed, states, autocasts)
+        if is_exported() or not fits:
             return super().forward(input, hx)
         narrow = not autocasts and data.dtype is torch.bfloat16
         bf16 = multiplies_bf16(

@@ -33,6 +33,7 @@ from handgrad.layers.base import Layer, reads_tokens
 from handgrad.layers.recurrent import Recurrent
 from handgrad.models import (
     CNN,
+    Bert,
     ClsEncoder,
     Seq2Seq,
     SequenceClassifier,
@@ -57,6 +58,7 @@ class Input(NamedTuple):
 #: The axes of an example by the class of the layer that it goes into first.
 _AXES: Final[Mapping[type, Callable[[Any], Axes]]] = {
     AddNorm: lambda layer: ("time", layer.norm.features),
+    Bert: lambda layer: ("time",),
     CNN: lambda layer: tuple(layer.settings["input_shape"]),
     ClsEncoder: lambda layer: ("time", layer.features),
     Conv1d: lambda layer: (layer.in_channels, "time"),
@@ -80,6 +82,8 @@ def _of_block(block: TransformerBlock) -> Axes:
     return ("time", block.layers["attention"].norm.features)
 
 
+#: Models that take how many steps of each sequence count.
+_WITH_LENGTHS: Final = (Bert, SequenceClassifier, SequenceTagger)
 #: Layers whose output has the shape of x: the next one says what goes in.
 _KEEP_SHAPE: Final = (Activation, BatchNorm, Dropout, GroupNorm, InstanceNorm, Standardize)
 
@@ -123,7 +127,7 @@ def inputs_of(
             )
         name = next(iter(signature(model.forward).parameters))
         found = [Input(name, reads_tokens(model), axes)]
-        of_lengths = ["lengths"] if isinstance(model, SequenceClassifier | SequenceTagger) else []
+        of_lengths = ["lengths"] if isinstance(model, _WITH_LENGTHS) else []
     if lengths and not of_lengths:
         raise ArgumentError(
             f"export_onnx: lengths is True; allowed for a {type(model).__name__}: False, because "

@@ -12,8 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from handgrad.models import ClsEncoder, SequenceClassifier, SequenceTagger, TwoLayerNet
+from handgrad.models import Bert, ClsEncoder, SequenceClassifier, SequenceTagger, TwoLayerNet
 from handgrad.models.decoder_only import DecoderOnly
+from handgrad.models.mean_pooling import LEAST
 from handgrad.onnx.export import attention, recurrent
 from handgrad.onnx.export.elementwise import standardized
 from handgrad.onnx.graph import Graph, Value
@@ -98,7 +99,35 @@ def decoder_only(g: Graph, model: DecoderOnly, tokens: Value) -> Value:
     return g.linear(x, model.tokens.weight)
 
 
+def bert(g: Graph, model: Bert, tokens: Value, lengths: Value | None = None) -> Value:
+    """All tokens of type 0, as forward has them where no types are given."""
+    x = g.layer(model.positions, g.layer(model.tokens, tokens))
+    first = g.op("Gather", g.constant(model.types.weight), g.index(0), axis=0)
+    x = g.layer(model.norm, g.op("Add", x, first))
+    h = attention.stack(g, model.blocks, x, visible=attention.among(g, x, lengths))
+    if model.pooler is not None:
+        return g.layer(model.pooler, g.op("Gather", h, g.index(0), axis=1))
+    return h if model.pooling == "none" else _mean(g, model, h, lengths)
+
+
+def _mean(g: Graph, model: Bert, h: Value, lengths: Value | None) -> Value:
+    """The mean over the tokens that are there, 0 where there are none."""
+    if lengths is None:
+        mean = g.op("ReduceMean", h, axes=[1], keepdims=0)
+    else:
+        there = g.op("Unsqueeze", g.within_lengths(h, lengths), g.ints(2))
+        total = g.op("ReduceSum", g.masked(h, there), g.ints(1), keepdims=0)
+        steps = g.op("Max", g.op("Unsqueeze", lengths, g.ints(1)), g.index(1))
+        mean = g.op("Div", total, g.op("Cast", steps, to=g.kind))
+    if not model.normalize:
+        return mean
+    square = g.op("ReduceSum", g.op("Mul", mean, mean), g.ints(1), keepdims=1)
+    length = g.op("Max", g.op("Sqrt", square), g.number(LEAST))
+    return g.op("Div", mean, length)
+
+
 RULES: Final[Mapping[type, Callable[..., Value]]] = {
+    Bert: bert,
     ClsEncoder: cls_encoder,
     DecoderOnly: decoder_only,
     SequenceClassifier: classifier,

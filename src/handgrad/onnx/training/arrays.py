@@ -7,6 +7,7 @@ they are. All floats are traced as doubles, which stand for the type of the mode
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -71,6 +72,12 @@ class Traced(Operators):
         return Traced(
             build("reshape", found, shape=tuple(ONE if i is None else next(sizes) for i in places))
         )
+
+    def __getattr__(self, name: str) -> Any:
+        """A function of NumPy as a method, where NumPy's arrays have it too."""
+        if name.startswith("_") or not callable(getattr(np.ndarray, name, None)):
+            raise AttributeError(f"a traced array has no attribute {name!r}")
+        return partial(applied, getattr(np, name), self)
 
     def apply(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         return applied(function, *args, **kwargs)
