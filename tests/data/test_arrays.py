@@ -47,9 +47,11 @@ def test_npz_of_narrow_numbers_takes_little_memory(tmp_path):
     path = tmp_path / "set.npz"
     np.savez(path, x=np.ones((20, 1_000_000), np.int8), y=LABELS)
     tracemalloc.start()
-    data.load("mine", path)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    try:
+        data.load("mine", path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
     assert peak < 4 * path.stat().st_size
 
 

@@ -113,9 +113,11 @@ def test_it_keeps_less_memory() -> None:
         layer = wrap(hg.Sequential(*inner))
         with hg.engine("reference"):
             tracemalloc.start()
-            kept = layer.forward(x, training=True)
-            held.append(tracemalloc.get_traced_memory()[0])
-            tracemalloc.stop()
+            try:
+                kept = layer.forward(x, training=True)
+                held.append(tracemalloc.get_traced_memory()[0])
+            finally:
+                tracemalloc.stop()
             del kept
     assert held[1] < held[0] / 4
 

@@ -124,13 +124,11 @@ def test_in_bf16_products_with_the_weights_are_those_of_rounded_operands(
 
 def same_bits(score: str, cell: str) -> bool:
     """Return whether 1, 2 and 4 threads give the same."""
-    before = handgrad.get_threads()
     results = set()
     for number in (1, 2, 4):
-        handgrad.set_threads(number)
-        found = run(score, cell, (31, 7, 13, 3, 18, 37), np.float32, ragged=True)
+        with handgrad.threads(number):
+            found = run(score, cell, (31, 7, 13, 3, 18, 37), np.float32, ragged=True)
         results.add(tuple(array.tobytes() for array in found.values()))
-    handgrad.set_threads(before)
     return len(results) == 1
 
 

@@ -174,8 +174,7 @@ def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 # The system may take pages back, or move them, while neighbours need memory: not each time.
-found = [faults() for _ in range(5)]
-assert min(found) < 100, found
+assert any(faults() < 100 for _ in range(5))
 """
 
 
