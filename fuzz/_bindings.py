@@ -16,7 +16,9 @@ are expressions of the letters of a function, which are drawn first. The marks o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -34,6 +36,10 @@ from fuzz._letters import (
     sizes,
     tokens,
 )
+
+_KERNELS: Final = Path(__file__).parents[1] / "src" / "handgrad" / "kernels"
+#: What binds the functions of a value and a gradient, with the name that they get.
+_BOUND: Final = re.compile(r'bind_activation<[^>]*>\(m, "(\w+)"\)')
 
 _ATTENTION: Final = (
     "bias?*:N,H,T,S mask?!*:N,H,T,S lengths?#S+1#:N keep?!*:N,H,T,S keep_scale=1.5 scale=0.5 "
@@ -123,9 +129,10 @@ def _decoders() -> dict[str, tuple[str, Drawn]]:
 
 
 def _activations() -> dict[str, tuple[str, Drawn]]:
-    names = ("erf", "gelu", "gelu_tanh", "leaky_relu", "relu", "sigmoid", "silu", "sin", "tanh")
     draw, found = sizes("ND"), {}
-    for name in names:
+    files = sorted(_KERNELS.glob("*.cpp"))
+    texts = (file.read_text(encoding="utf-8") for file in files)
+    for name in (name for text in texts for name in _BOUND.findall(text)):
         slope = " slope=0.01" if name == "leaky_relu" else ""
         found[f"{name}_forward"] = (f"x:N,D y>:N,D{slope}", draw)
         found[f"{name}_backward"] = (f"dy:N,D kept:N,D dx>:N,D{slope}", draw)

@@ -80,6 +80,8 @@ def _stem(op: ModuleType) -> str:
 
 def _kernel(op: str) -> str:
     from handgrad import kernels
+    from handgrad.dispatch.caches import kernel_of
 
-    has = hasattr(import_module(f"handgrad.kernels.{op}"), "SPEC")
-    return "no" if not has else "yes" if kernels.native is not None else "not compiled"
+    if kernels.native is None:
+        return "not compiled"
+    return "no" if kernel_of(op) is None else "yes"

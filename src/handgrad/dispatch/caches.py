@@ -24,7 +24,11 @@ def kernel_of(op: str) -> KernelSpec | None:
     """The kernel of an op; None where there is none or no native code."""
     if not kernels.has(op):
         return None
-    found: KernelSpec = import_module(f"handgrad.kernels.{op}").SPEC
+    found: KernelSpec
+    if kernels.has_calls(op):
+        found = import_module(f"handgrad.kernels.{op}").SPEC
+    else:
+        found = import_module("handgrad.kernels.elementwise").element_wise(op)
     return found
 
 

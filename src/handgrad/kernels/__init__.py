@@ -100,7 +100,14 @@ invalidate_capture: Final[Any] = getattr(native, "invalidate_capture", lambda re
 
 def has(op: str) -> bool:
     """True where there are kernels, and one of this name among them."""
-    return native is not None and find_spec(f"{__name__}.{op}") is not None
+    return native is not None and (has_calls(op) or hasattr(native, f"{op}_forward"))
+
+
+def has_calls(op: str) -> bool:
+    """True where a module of this name says how the kernel is called, as for all but one value
+    in and one out, which `elementwise` calls.
+    """
+    return find_spec(f"{__name__}.{op}") is not None
 
 
 if native is None and os.environ.get("HANDGRAD_ENGINE") != "reference":

@@ -1,35 +1,7 @@
 """Kernel of `ops.relu`."""
 
-from __future__ import annotations
+from typing import Final
 
-from typing import Any, Final, NamedTuple
+from handgrad.kernels.elementwise import element_wise
 
-from handgrad.arrays import Array
-from handgrad.kernels import native
-from handgrad.kernels.memory import empty_like, output_buffer
-from handgrad.kernels.spec import KernelSpec
-
-assert native is not None
-_forward, _backward = native.relu_forward, native.relu_backward
-
-
-class Cache(NamedTuple):
-    """The output: y > 0 exactly where x > 0."""
-
-    y: Array
-
-
-def forward(x: Array) -> tuple[Array, Cache]:
-    y = empty_like(x)
-    _forward(x, y)
-    return y, Cache(y)
-
-
-def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
-    dx = output_buffer(None if out is None else out[0], dy)
-    if dx is not None:
-        _backward(dy, cache.y, dx)
-    return dx
-
-
-SPEC: Final = KernelSpec("relu", forward, backward, capturable=True)
+SPEC: Final = element_wise("relu", keeps_output=True)

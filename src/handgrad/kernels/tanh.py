@@ -1,35 +1,7 @@
 """Kernel of `ops.tanh`."""
 
-from __future__ import annotations
+from typing import Final
 
-from typing import Any, Final, NamedTuple
+from handgrad.kernels.elementwise import element_wise
 
-from handgrad.arrays import Array
-from handgrad.kernels import native
-from handgrad.kernels.memory import empty_like, output_buffer
-from handgrad.kernels.spec import KernelSpec
-
-assert native is not None
-_forward, _backward = native.tanh_forward, native.tanh_backward
-
-
-class Cache(NamedTuple):
-    """The output, in which the derivative is a polynomial."""
-
-    y: Array
-
-
-def forward(x: Array) -> tuple[Array, Cache]:
-    y = empty_like(x)
-    _forward(x, y)
-    return y, Cache(y)
-
-
-def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
-    dx = output_buffer(None if out is None else out[0], dy)
-    if dx is not None:
-        _backward(dy, cache.y, dx)
-    return dx
-
-
-SPEC: Final = KernelSpec("tanh", forward, backward, capturable=True)
+SPEC: Final = element_wise("tanh", keeps_output=True)
