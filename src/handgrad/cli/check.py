@@ -43,7 +43,7 @@ def command(
         typer.Argument(
             autocompletion=targets,
             help="An op, a recipe, a run's folder, module:object or file.py:object; all: every op.",
-            metavar="[TARGET]",
+            metavar="TARGET",
             show_default=False,
         ),
     ] = None,
