@@ -195,6 +195,16 @@ def test_marks_are_read_above_decorators(tmp_path: Path) -> None:
     assert (found.name, found.options) == ("f", "--shape x=3")
 
 
+def test_json_of_what_is_marked(handgrad: Run, project: Path) -> None:
+    (project / "net/affine.py").write_text(WRONG.replace("--set by", "--sat by"))
+    result = handgrad("check", "--changed", "--json")
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)
+    assert list(found) == ["net/affine.py:affine_forward", "net/affine.py:Scale"]
+    assert found["net/affine.py:affine_forward"]["verdict"] == "wrong"
+    assert "is marked with" in found["net/affine.py:Scale"]["error"]
+
+
 def test_json_of_a_named_target_is_as_before(handgrad: Run, project: Path) -> None:
     arguments = ("net/affine.py:Scale", "--set", "by=2", "--shape", "x=4", "--json")
     assert json.loads(handgrad("check", *arguments).stdout)["verdict"] == "right"
@@ -209,7 +219,7 @@ def test_json_of_a_named_target_is_as_before(handgrad: Run, project: Path) -> No
         (["tanh", "--since", "main"], "--since is given without --changed"),
         (["--changed", "--since", "nowhere"], 'Git says "fatal: '),
         (["--changed", "-o", "a.html"], "--out is given with --changed"),
-        (["net/affine.py", "--json"], "--json is given with net/affine.py"),
+        (["net/affine.py", "--watch"], "--watch is given with net/affine.py"),
         (["all", "--junit", "a.xml"], "--junit is given with all"),
         (["tanh", "-o", "a.pdf"], "--out a.pdf; allowed: a file in .html"),
         (["tanh", "-o", "nowhere/a.html"], "nowhere/a.html cannot be written"),

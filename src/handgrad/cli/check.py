@@ -130,14 +130,11 @@ def command(
     )
     files = _files(request, changed=changed, since=since)
     if files is not None:
-        _refuse_beside(
-            "--changed" if changed else str(target),
-            "--seed, --junit",
-            out=out,
-            json=as_json or None,
-            watch=watched or None,
-        )
-        raise typer.Exit(_check_marked(files, seed, junit=junit, quiet=quiet))
+        what = "--changed" if changed else str(target)
+        allowed = "--seed, --json, --junit"
+        _refuse_beside(what, allowed, out=out, watch=watched or None)
+        code = _check_marked(files, seed, junit=junit, as_json=as_json, quiet=quiet)
+        raise typer.Exit(code)
     if watched:
         from handgrad.cli.watching import watch
 
@@ -186,7 +183,9 @@ def _files(request: Request, *, changed: bool, since: str | None) -> list[Path] 
     return [file] if marked else None
 
 
-def _check_marked(files: Sequence[Path], seed: int, *, junit: Path | None, quiet: bool) -> int:
+def _check_marked(
+    files: Sequence[Path], seed: int, *, junit: Path | None, as_json: bool, quiet: bool
+) -> int:
     """Everything that is marked in files, one after the other; the exit code."""
     from handgrad.cli.marked import found_in, unmarked
 
@@ -205,14 +204,20 @@ def _check_marked(files: Sequence[Path], seed: int, *, junit: Path | None, quiet
             continue
         results.append((each.target, report))
         verdicts.add(report.verdict)
-        if quiet:
+        if quiet or as_json:
             continue
         if report.ok and not report.unjudged:
             typer.echo(f"✓ {each.target}: every gradient is right")
         else:
             show(report)
         _annotate(each.target, report)
-    if not quiet:
+    if as_json:
+        told = {
+            name: {"error": each} if isinstance(each, str) else each.to_dict()
+            for name, each in results
+        }
+        typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
+    elif not quiet:
         for sentence in unmarked(found):
             typer.echo(f"i {sentence}")
         if not found:
