@@ -13,6 +13,7 @@ import pytest
 from typer.testing import Result
 
 from handgrad.cli.marked import found_in
+from handgrad.cli.results import line_of
 from handgrad.cli.watching import watch
 
 Run = Callable[..., Result]
@@ -183,6 +184,13 @@ def test_a_change_is_seen(project: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("time.sleep", saves)
     watch(project, ["check", "net/affine.py"], rounds=3)
     assert runs == [["check", "net/affine.py"]] * 3
+
+
+def test_a_fault_without_a_line_is_at_its_backward(project: Path) -> None:
+    file = project / "net/affine.py"
+    assert line_of(file, "affine_backward") == 10
+    assert line_of(file, "Scale") == 24
+    assert line_of(file, "nowhere") is None
 
 
 def test_marks_are_read_above_decorators(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree
 
 from handgrad.escaping import printable
+from handgrad.targets import PAIRS
 
 if TYPE_CHECKING:
     from handgrad.checking import CheckReport
@@ -43,14 +44,19 @@ def fault_line(fault: Fault, file: Path, name: str) -> int | None:
 
 
 def line_of(file: Path, name: str) -> int | None:
-    """The line on which a function or class is defined; None where it is not there."""
+    """The line where a function is defined, or a class's backward; None where it is not there."""
     try:
-        tree = ast.parse(file.read_bytes())
+        body = ast.parse(file.read_bytes()).body
     except (OSError, SyntaxError, ValueError):
         return None
-    kinds = (ast.FunctionDef, ast.ClassDef)
     wanted = name.partition(".")[0] or "backward"
-    return next((e.lineno for e in tree.body if isinstance(e, kinds) and e.name == wanted), None)
+    for node in body:
+        if isinstance(node, ast.FunctionDef) and node.name == wanted:
+            return node.lineno
+        if isinstance(node, ast.ClassDef) and node.name == wanted:
+            lines = {e.name: e.lineno for e in node.body if isinstance(e, ast.FunctionDef)}
+            return next((lines[each] for _, each in PAIRS if each in lines), node.lineno)
+    return None
 
 
 def _data(text: str) -> str:
