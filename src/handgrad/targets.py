@@ -39,7 +39,7 @@ _CLASSES: Final = 10
 _PLAIN: Final = {"name", "standardize", "validation"}
 
 #: Names under which a forward and its backward stand in an object, a class or a module.
-_PAIRS: Final = (
+PAIRS: Final = (
     ("forward", "backward"),
     ("forward_pass", "backward_pass"),
     ("forward_prop", "backward_prop"),
@@ -103,7 +103,7 @@ def pair_of(target: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None
             made = _made(target)
             return _named(target if made is None else made)
         case FunctionType():
-            found = (target.__globals__.get(each) for each in _partners(target.__name__))
+            found = (target.__globals__.get(each) for each in partners(target.__name__))
             partner = next((each for each in found if inspect.isfunction(each)), None)
             return None if partner is None else (target, partner)
     return _named(target)
@@ -118,7 +118,7 @@ def pairs_of(module: ModuleType) -> list[tuple[Callable[..., Any], Callable[...,
 
 def _named(target: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
     """The two that an object or a module has under names that belong together."""
-    for one, other in _PAIRS:
+    for one, other in PAIRS:
         forward, backward = (getattr(target, name, None) for name in (one, other))
         if one == "__call__" and not isinstance(forward, MethodType):
             continue
@@ -127,7 +127,7 @@ def _named(target: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
     return None
 
 
-def _partners(name: str) -> Iterator[str]:
+def partners(name: str) -> Iterator[str]:
     """The names that the backward of a function of this name may have."""
     for one, other in (("forward", "backward"), ("fwd", "bwd"), ("fprop", "bprop")):
         for change in (str, str.capitalize):
@@ -344,7 +344,7 @@ def _meant(value: Any, parameter: inspect.Parameter | None, module: ModuleType) 
 
 def _arguments_of(kind: type) -> tuple[str, ...]:
     """The names of forward's arguments, of an object of this class."""
-    found = (inspect.getattr_static(kind, name, None) for name, _ in _PAIRS)
+    found = (inspect.getattr_static(kind, name, None) for name, _ in PAIRS)
     forward = next((each for each in found if inspect.isfunction(each)), None)
     return () if forward is None else tuple(inspect.signature(forward).parameters)
 
@@ -370,7 +370,7 @@ def _seeded(seed: int) -> Iterator[None]:
 
 def _needs_object(kind: type) -> bool:
     """Return whether forward takes self, unlike the static method of torch.autograd.Function."""
-    names = dict.fromkeys(name for name, _ in _PAIRS if name != "__call__")
+    names = dict.fromkeys(name for name, _ in PAIRS if name != "__call__")
     found = (inspect.getattr_static(kind, name, None) for name in (*names, "__call__"))
     forward = next((each for each in found if each is not None), None)
     return (

@@ -71,7 +71,7 @@ def check(
     # equals an input hides bugs.
     rng = np.random.default_rng((int(seed), crc32(b"handgrad.check")))
     check_options(target, op, options)
-    target, arrays = _structured(target, inputs, op)
+    target, arrays = structured(target, inputs, op)
     setups = _setups(target, arrays, op, options, rng)
     subject = CheckedTarget(target, op, wrt, own_inputs=bool(inputs))
     checker = Checker(subject, seed, rng)
@@ -94,7 +94,7 @@ def check(
             )
 
 
-def _structured(
+def structured(
     target: Any, inputs: Sequence[Any], op: ModuleType | None
 ) -> tuple[Any, Sequence[Any]]:
     """The target and its arrays, where these stand in dictionaries, lists or tapes."""

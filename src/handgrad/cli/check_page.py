@@ -1,0 +1,121 @@
+"""The page of a check: the report, and each wrong gradient as pictures beside the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from handgrad.checking.entry import structured
+from handgrad.checking.sample_inputs import Setup, of_op
+from handgrad.checking.subject import CheckedTarget
+from handgrad.checking.trial import numeric_gradient, run
+from handgrad.cli.options import settings_of
+from handgrad.cli.requests import Outcome
+from handgrad.cli.results import fault_line
+from handgrad.escaping import printable
+from handgrad.printing import html
+from handgrad.targets import op_of
+
+#: Rows and columns of a picture, values that are computed one by one, and lines around a fault.
+_MOST: Final = 48
+_VALUES: Final = _MOST * _MOST
+_AROUND: Final = 4
+#: The side of a picture's cell.
+_CELL: Final = 10
+_STYLE: Final = (
+    "body{font-family:system-ui,sans-serif;margin:2em;max-width:70em}"
+    "figure{display:inline-block;margin:0 2em 1em 0;vertical-align:top}"
+    "figcaption{font-size:.85em;color:#555}pre{overflow-x:auto}"
+    "mark{background:#fdd}"
+)
+
+
+def page(outcome: Outcome) -> str:
+    """One file of HTML that needs nothing else."""
+    report = outcome.report
+    parts = [f"<h1>{escape(printable(report.target))}: {report.verdict}</h1>", html(report)]
+    parts += _sources(outcome)
+    parts += _pictures(outcome)
+    title = escape(printable(f"handgrad check {report.target}"))
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{_STYLE}</style><body>{''.join(parts)}</body></html>\n"
+    )
+
+
+def _sources(outcome: Outcome) -> Iterator[str]:
+    """The lines around each fault, with its own marked."""
+    home, _, name = outcome.request.target.partition(":")
+    seen = set()
+    for fault in outcome.report.faults:
+        line = fault_line(fault, Path(home), name)
+        if line is None or line in seen:
+            continue
+        seen.add(line)
+        lines = Path(home).read_text(encoding="utf-8", errors="replace").splitlines()
+        first = max(line - _AROUND, 1)
+        shown = []
+        for number, text in enumerate(lines[first - 1 : line + _AROUND - 1], first):
+            row = f"{number:>5}  {escape(printable(text))}"
+            shown.append(f"<mark>{row}</mark>" if number == line else row)
+        yield f"<h2>{escape(printable(home))}, line {line}</h2><pre>{chr(10).join(shown)}</pre>"
+
+
+def _pictures(outcome: Outcome) -> Iterator[str]:
+    """What was expected, what was found, and the difference, of each gradient that is wrong."""
+    wrong = [row.gradient for row in outcome.report.gradients if row.verdict == "wrong"]
+    if not wrong:
+        return
+    request, rng = outcome.request, np.random.default_rng(outcome.request.seed)
+    try:
+        op = op_of(outcome.target.value) or op_of(request.like)
+        value, arrays = structured(outcome.target.value, outcome.arrays, op)
+        numbered = {str(i): array for i, array in enumerate(arrays)}
+        options = settings_of(request.settings, "check: --option")
+        setup = Setup("usual", "", numbered, options, True)
+        setup = setup if arrays or op is None else of_op(op, rng)[0]
+        functions, given = CheckedTarget(value, op, own_inputs=bool(arrays)).functions(setup)
+        done = run(functions, given, rng)
+    except Exception:  # the report says what is wrong with the target
+        return
+    for name in dict.fromkeys(wrong):
+        found = done.gradients.get(name)
+        if found is None or np.shape(found) != np.shape(given[name]):
+            continue
+        expected, _ = numeric_gradient(functions, done, name, _VALUES, rng)
+        found = np.asarray(found, np.float64)
+        size = float(np.nanmax(np.abs([expected, found]), initial=0.0)) or 1.0
+        yield f"<h2>d{escape(printable(name))}, of shape {np.shape(found)}</h2>"
+        yield _picture("expected, by differences", expected, size)
+        yield _picture("found", found, size)
+        yield _picture("found − expected", found - expected, size)
+
+
+def _picture(title: str, array: np.ndarray, size: float) -> str:
+    """An array as squares, red above 0 and blue below, its last axis to the right."""
+    rows = array.reshape(-1, array.shape[-1]) if array.ndim > 1 else array.reshape(1, -1)
+    rows = rows[:_MOST, :_MOST]
+    height, width = (_CELL * each for each in rows.shape)
+    squares = "".join(
+        f'<rect x="{_CELL * j}" y="{_CELL * i}" width="{_CELL}" height="{_CELL}" '
+        f'fill="{_colour(float(value) / size)}"><title>{value:.6g}</title></rect>'
+        for i, row in enumerate(rows)
+        for j, value in enumerate(row)
+    )
+    largest = float(np.nanmax(np.abs(array), initial=0.0))
+    return (
+        f'<figure><svg width="{width}" height="{height}" role="img" aria-label="{title}">{squares}'
+        f"</svg><figcaption>{title}; up to {largest:.3g}</figcaption></figure>"
+    )
+
+
+def _colour(part: float) -> str:
+    """White for 0, red for 1, blue for −1, grey for a value that was not computed."""
+    if not np.isfinite(part):
+        return "#ccc"
+    faded = round(255 * (1.0 - min(abs(part), 1.0)))
+    return f"rgb(255,{faded},{faded})" if part > 0 else f"rgb({faded},{faded},255)"
