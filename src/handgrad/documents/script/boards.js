@@ -87,11 +87,11 @@ function grid(quantity, number, pane, single, places, words, editable) {
         written(quantity.values[index], places),
       ),
     );
-    if (line.length > MOST_LINES) cells.push(element("td", { class: "dots" }, "⋯"));
+    if (line.length > MOST_LINES) cells.push(element("td", { class: "dots", role: "gridcell" }, "⋯"));
     table.append(element("tr", { role: "row" }, ...cells));
   });
   if (pane.rows.length > MOST_LINES) {
-    table.append(element("tr", { role: "row" }, element("td", { class: "dots" }, "⋮")));
+    table.append(element("tr", { role: "row" }, element("td", { class: "dots", role: "gridcell" }, "⋮")));
   }
   if (single) return table;
   const label = pane.symbol ?? pane.element.replace("@", [...pane.index, "∶", "∶"].join(","));

@@ -150,7 +150,7 @@ class Stage {
   /** To the step of an equation of the page that was clicked at. */
   pick(event) {
     const target = event.target.closest(".equation[id]")?.id;
-    const at = this.story.steps.findIndex((each) => each.target === target);
+    const at = this.story.steps.findIndex((each) => `${each.target}-`.startsWith(`${target}-`));
     if (target && at >= 0 && !String(getSelection())) this.show(at);
   }
 
@@ -175,7 +175,7 @@ class Stage {
     this.now.innerHTML = `<div class="scroll">${step.formula}</div>`;
     if (step.moment) this.now.prepend(element("span", { class: "moment", markup: step.moment }));
     const names = step.results.map(({ quantity }) => story.quantities[quantity].name);
-    const equation = step.target ? `, ${words.equation} ${step.target.replace("eq-", "")}` : "";
+    const equation = step.target ? `, ${words.equation} ${step.target.split("-")[1]}` : "";
     this.spoken.textContent = `${phase}, ${count}${equation}: ${names.join(", ")}`.replaceAll("_", " ");
     this.highlight();
     this.draw();
