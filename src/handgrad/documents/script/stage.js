@@ -346,50 +346,18 @@ class Stage {
   edit(cell) {
     const [number, index] = [Number(cell.dataset.array), Number(cell.dataset.index)];
     if (!this.story.editable || !this.given.has(number) || cell.firstElementChild) return;
-    const quantity = this.story.quantities[number];
-    const before = cell.textContent;
-    const input = element("input", {
-      type: "text",
-      inputmode: "text",
-      value: String(quantity.values[index]),
-      "aria-label": this.words.alive_value,
-    });
-    cell.replaceChildren(input);
-    input.select();
-    let done = false;
-    const end = (keep) => {
-      if (done) return;
-      done = true;
-      const value = Number(input.value.replace("−", "-").replace(",", "."));
-      if (keep && input.value.trim() && Number.isFinite(value)) this.change(number, index, value);
-      else cell.textContent = before;
+    const value = this.story.quantities[number].values[index];
+    askNumber(cell, value, this.words.alive_value, (found) => {
+      if (found !== null) this.change(number, index, found);
       this.cells.get(`${number}:${index}`)?.focus();
-    };
-    input.addEventListener("keydown", (event) => {
-      event.stopPropagation();
-      if (event.key === "Enter" || event.key === "Escape") end(event.key === "Enter");
     });
-    input.addEventListener("blur", () => end(true));
   }
 
   change(number, index, value) {
     this.story.quantities[number].values[index] = value;
-    this.compute();
+    computeAnew(this.story);
     this.changed = true;
     this.redraw();
-  }
-
-  /** Every step anew, in order. */
-  compute() {
-    const { quantities, steps } = this.story;
-    for (const { results } of steps) {
-      for (const { quantity, trees, elements } of results) {
-        quantities[quantity].values = elements.map(([kind, ...indices]) => {
-          let at = 0;
-          return valueOf(trees[kind], (array) => quantities[array].values[indices[at++]]);
-        });
-      }
-    }
   }
 
   reset() {
