@@ -32,6 +32,14 @@ def test_formats(handgrad, here, arguments, file, begins):
     assert (here / file).read_text("utf-8").startswith(begins)
 
 
+def test_a_page_that_is_alive(handgrad, here):
+    result = handgrad("notes", "linear", "--numbers", "--alive")
+    assert result.exit_code == 0, result.output
+    page = (here / "linear.html").read_text("utf-8")
+    assert 'id="handgrad-story"' in page
+    assert page.count("<script") == 2
+
+
 def test_stdout(handgrad, here):
     result = handgrad("notes", "relu", "-o", "-", "--format", "md")
     assert result.stdout.startswith("# relu\n")
@@ -75,6 +83,11 @@ def test_a_wrong_gradient_is_exit_code_1(handgrad, here, out):
         (("layer_nrm",), "did you mean layer_norm?"),
         (("relu", "--lang", "fr"), "notes: lang is 'fr'; allowed: en, ro"),
         (("relu", "--format", "docx"), "notes: format is 'docx'; allowed: html, tex, md, pdf"),
+        (
+            ("relu", "--alive", "-o", "relu.md"),
+            "--alive is given with the format md",
+        ),
+        (("digits", "--alive"), "alive is given for a model with"),
         (("relu", "-o", "relu.docx"), "notes: relu.docx has no suffix of a format"),
         (("relu", "-o", "nowhere/relu.html"), "nowhere/relu.html cannot be written"),
         (("mine.py:forward",), "mine.py does not exist"),

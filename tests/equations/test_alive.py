@@ -196,6 +196,20 @@ def test_a_gradient_stands_beside_what_it_is_the_gradient_of():
     assert beside == dict(each.split() for each in pairs)
 
 
+def test_the_gradient_of_a_copy_stands_beside_what_forks():
+    model, shape, _ = block(np.random.default_rng(3))
+    x = np.random.default_rng(4).normal(size=shape).astype(np.float32)
+    story = notes(model, x, alive=True, measure=None).document.story
+    assert story is not None
+    copies = [
+        to_latex(story.quantities[each.beside].symbol)
+        for each in story.quantities
+        if each.beside is not None and "^{" in to_latex(each.symbol)
+    ]
+    # The norm's output goes into q, k and v; the sum behind the attention into the next norm.
+    assert sorted(copies) == ["y_{1.11}", *["y_{1.1}"] * 3]
+
+
 def test_time_runs_forward_and_then_back():
     story = story_of(topic_of("lstm"))
     moments = [to_latex(each.moment) for each in story.steps if each.moment is not None]

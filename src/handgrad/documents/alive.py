@@ -22,7 +22,7 @@ _FILES: Final = ("numbers.js", "products.js", "boards.js", "flow.js", "stage.js"
 
 def style() -> str:
     """The rules for what the script adds."""
-    return _source("stage.css")
+    return _source("flow.css") + _source("stage.css")
 
 
 def scripts(story: Story, lang: str) -> str:

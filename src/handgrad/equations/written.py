@@ -48,6 +48,8 @@ class Board:
         self.numbers, self.say, self.rounds = numbers, say, rounds
         self.known = set(known)
         self._numbered: dict[Formula, str] = {}
+        #: The anchors of the equations of single steps, by the identity of these.
+        self._steps: dict[int, str] = {}
         self._count = 0
 
     def lines(self, equations: Iterable[DerivedEquation]) -> Iterator[Line | Paragraph]:
@@ -78,7 +80,9 @@ class Board:
                 yield Paragraph((step, ":"))
             for each in group:
                 if each.here is not None and not each.here.says_nothing:
-                    yield Line(with_numbers(each.here))
+                    anchor = f"{self.anchor(each)}-{len(self._steps)}"
+                    self._steps[id(each)] = anchor
+                    yield Line(with_numbers(each.here), anchor=anchor)
 
     def _written(self, equation: DerivedEquation, *, plain: bool) -> Iterator[Line | Paragraph]:
         """One equation, or where it stands already; `plain` without its numbers."""
@@ -102,7 +106,9 @@ class Board:
         return _stated(equation) in self._numbered
 
     def anchor(self, equation: DerivedEquation) -> str:
-        """Where an equation stands on the page."""
+        """Where an equation stands on the page, that of a step where it has its numbers."""
+        if id(equation) in self._steps:
+            return self._steps[id(equation)]
         number = self._numbered.get(_stated(equation))
         return "" if number is None else f"eq-{number}"
 

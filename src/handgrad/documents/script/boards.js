@@ -87,13 +87,35 @@ function grid(quantity, number, pane, single, places, words, editable) {
         written(quantity.values[index], places),
       ),
     );
-    if (line.length > MOST_LINES) cells.push(element("td", { class: "dots" }, "⋯"));
+    if (line.length > MOST_LINES) cells.push(element("td", { class: "dots", role: "gridcell" }, "⋯"));
     table.append(element("tr", { role: "row" }, ...cells));
   });
   if (pane.rows.length > MOST_LINES) {
-    table.append(element("tr", { role: "row" }, element("td", { class: "dots" }, "⋮")));
+    table.append(element("tr", { role: "row" }, element("td", { class: "dots", role: "gridcell" }, "⋮")));
   }
   if (single) return table;
   const label = pane.symbol ?? pane.element.replace("@", [...pane.index, "∶", "∶"].join(","));
   return element("div", { class: "pane" }, element("span", { class: "label", markup: label }), table);
+}
+
+/** Ask for another number in the place of a cell's; `answer` gets it, or null where there is none. */
+function askNumber(cell, value, label, answer) {
+  const before = cell.textContent;
+  const input = element("input", { type: "text", value: String(value), "aria-label": label });
+  cell.replaceChildren(input);
+  input.select();
+  let done = false;
+  const end = (keep) => {
+    if (done) return;
+    done = true;
+    const found = Number(input.value.replace("−", "-").replace(",", "."));
+    const right = keep && input.value.trim() && Number.isFinite(found);
+    cell.textContent = before;
+    answer(right ? found : null);
+  };
+  input.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (event.key === "Enter" || event.key === "Escape") end(event.key === "Enter");
+  });
+  input.addEventListener("blur", () => end(true));
 }

@@ -2,7 +2,7 @@
 // gradient of it, so that the backward pass walks back to the left.
 
 const UNIT = 5;
-const LARGEST = 9;
+const LARGEST = 7;
 
 const clamped = (count) => UNIT * Math.min(Math.max(count, 1), LARGEST) + 3;
 

@@ -67,6 +67,18 @@ function valueOf(tree, next) {
   return OPERATIONS[tree[0]](...tree.slice(1).map((each) => valueOf(each, next)));
 }
 
+/** The numbers of every step anew, in order, from those that are given. */
+function computeAnew({ quantities, steps }) {
+  for (const { results } of steps) {
+    for (const { quantity, trees, elements } of results) {
+      quantities[quantity].values = elements.map(([kind, ...indices]) => {
+        let at = 0;
+        return valueOf(trees[kind], (array) => quantities[array].values[indices[at++]]);
+      });
+    }
+  }
+}
+
 /** To how many decimal places the numbers of an array are written. */
 function placesOf(values) {
   const broken = values.filter((each) => Number.isFinite(each) && !Number.isInteger(each));

@@ -150,7 +150,7 @@ class Stage {
   /** To the step of an equation of the page that was clicked at. */
   pick(event) {
     const target = event.target.closest(".equation[id]")?.id;
-    const at = this.story.steps.findIndex((each) => each.target === target);
+    const at = this.story.steps.findIndex((each) => `${each.target}-`.startsWith(`${target}-`));
     if (target && at >= 0 && !String(getSelection())) this.show(at);
   }
 
@@ -175,7 +175,7 @@ class Stage {
     this.now.innerHTML = `<div class="scroll">${step.formula}</div>`;
     if (step.moment) this.now.prepend(element("span", { class: "moment", markup: step.moment }));
     const names = step.results.map(({ quantity }) => story.quantities[quantity].name);
-    const equation = step.target ? `, ${words.equation} ${step.target.replace("eq-", "")}` : "";
+    const equation = step.target ? `, ${words.equation} ${step.target.split("-")[1]}` : "";
     this.spoken.textContent = `${phase}, ${count}${equation}: ${names.join(", ")}`.replaceAll("_", " ");
     this.highlight();
     this.draw();
@@ -346,50 +346,18 @@ class Stage {
   edit(cell) {
     const [number, index] = [Number(cell.dataset.array), Number(cell.dataset.index)];
     if (!this.story.editable || !this.given.has(number) || cell.firstElementChild) return;
-    const quantity = this.story.quantities[number];
-    const before = cell.textContent;
-    const input = element("input", {
-      type: "text",
-      inputmode: "text",
-      value: String(quantity.values[index]),
-      "aria-label": this.words.alive_value,
-    });
-    cell.replaceChildren(input);
-    input.select();
-    let done = false;
-    const end = (keep) => {
-      if (done) return;
-      done = true;
-      const value = Number(input.value.replace("−", "-").replace(",", "."));
-      if (keep && input.value.trim() && Number.isFinite(value)) this.change(number, index, value);
-      else cell.textContent = before;
+    const value = this.story.quantities[number].values[index];
+    askNumber(cell, value, this.words.alive_value, (found) => {
+      if (found !== null) this.change(number, index, found);
       this.cells.get(`${number}:${index}`)?.focus();
-    };
-    input.addEventListener("keydown", (event) => {
-      event.stopPropagation();
-      if (event.key === "Enter" || event.key === "Escape") end(event.key === "Enter");
     });
-    input.addEventListener("blur", () => end(true));
   }
 
   change(number, index, value) {
     this.story.quantities[number].values[index] = value;
-    this.compute();
+    computeAnew(this.story);
     this.changed = true;
     this.redraw();
-  }
-
-  /** Every step anew, in order. */
-  compute() {
-    const { quantities, steps } = this.story;
-    for (const { results } of steps) {
-      for (const { quantity, trees, elements } of results) {
-        quantities[quantity].values = elements.map(([kind, ...indices]) => {
-          let at = 0;
-          return valueOf(trees[kind], (array) => quantities[array].values[indices[at++]]);
-        });
-      }
-    }
   }
 
   reset() {

@@ -9,9 +9,11 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from handgrad.documents.formulas.formula import (
+    Fenced,
     Formula,
     FormulaRow,
     Fraction,
+    Script,
     Sign,
     Symbol,
     Text,
@@ -142,7 +144,8 @@ class _Teller:
         """Every gradient beside what it is the gradient of."""
         of = {each.symbol: i for i, each in enumerate(self.quantities) if not each.backward}
         for each in self.quantities:
-            beside = of.get(_of_gradient(each.symbol)) if each.backward else None
+            symbol = _of_gradient(each.symbol)
+            beside = of.get(symbol, of.get(_uncopied(symbol))) if each.backward else None
             yield each if beside is None else replace(each, beside=beside)
 
 
@@ -166,6 +169,16 @@ def _of_gradient(symbol: Formula) -> Formula:
     match symbol:
         case Fraction(_, FormulaRow((Symbol("partial"), *rest))):
             return row(*rest)
+    return symbol
+
+
+def _uncopied(symbol: Formula) -> Formula:
+    """A value that forks, for its copy that goes into one part: h for h with a number above."""
+    match symbol:
+        case Script(base, None, Fenced()):
+            return base.body if isinstance(base, Fenced) else base
+        case Script(base, sub, Fenced()):
+            return Script(base, sub)
     return symbol
 
 
