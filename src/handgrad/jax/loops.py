@@ -27,7 +27,7 @@ from handgrad.program.trace import TracedInt, Tracer, run, unwrap
 def scanned(reference: Callable[..., Any]) -> Callable[..., Any]:
     """The function with its loops over steps scanned; the function itself where it has none.
 
-    A call that no program can be made of runs as it is written.
+    A call that no program with a loop can be made of runs as it is written.
     """
     if all(each.opname != "FOR_ITER" for each in dis.get_instructions(reference)):
         return reference
@@ -71,7 +71,10 @@ def _written(reference: Callable[..., Any], named: Any) -> tuple[Callable[..., A
         world.events = []
         results = run(reference, jax.tree.map(given, named))
         made = [unwrap(each) for each in jax.tree.leaves(results) if type(each) is Tracer]
-        return _compiled(Program(inputs, rolled(made))), results
+        program = Program(inputs, rolled(made))
+        if all(node.op != "loop" for node in program.body):
+            raise Refused("no loop of several rounds is left")
+        return _compiled(program), results
 
 
 def _compiled(program: Program) -> Callable[..., Any]:
