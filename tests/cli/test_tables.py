@@ -142,3 +142,11 @@ def test_a_column_of_many_texts_is_learned_as_vectors(handgrad, tmp_path, monkey
     assert handgrad("evaluate", "run").stdout.count("R² ") == 1
     more = handgrad("train", "--resume", "run", "--epochs", 31)
     assert more.exit_code == 0, more.output
+
+
+def test_a_few_rows_leave_none_to_judge_epochs_by(handgrad, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.csv").write_text("a,b\n1,2.5\n2,3.5\n3,4.7\n4,5.1\n")
+    result = handgrad("train", "tiny.csv", "--epochs", 2)
+    assert result.exit_code == 0, result.output
+    assert "kept_epoch" not in json.loads((tmp_path / "runs/tiny/summary.json").read_text())

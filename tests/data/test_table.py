@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from handgrad import data
-from handgrad.data.table import read_rows
+from handgrad.data.unlabelled import read_rows
 from handgrad.errors import ArgumentError, DataError
 
 TABLE = [f"{i},{i / 2},{'ab'[i % 2]}" for i in range(10)]

@@ -176,7 +176,8 @@ def _examples(trained: TrainedModel, file: Path) -> Array:
 
     from handgrad.data.encoding import TableEncoding
     from handgrad.data.examples import read_examples
-    from handgrad.data.table import is_table, read_cells, read_rows
+    from handgrad.data.table import is_table
+    from handgrad.data.unlabelled import read_cells, read_rows
     from handgrad.inference.preprocessing import Scale
 
     shape = trained.input_shape or ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -147,3 +147,7 @@ class CellColumns:
             if name not in self.columns:
                 raise DataError(f"there is no column {quoted(name)}; expected {listed(columns)}")
         return [self.cells[self.columns.index(name)] for name in columns]
+
+
+#: Either of what is kept.
+Kept = TypeVar("Kept", NumberBlocks, CellColumns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,11 @@ def trainer_of(config: RunConfig, model: Layer, loss: Any, optimizer: Optimizer)
     return Trainer(model, loss, optimizer, **settings)
 
 
+def _judged_by_epoch(data: Parts) -> bool:
+    """Return whether there is a validation part; a few rows alone leave none."""
+    return data.validation is not None or getattr(data.train, "x_validation", None) is not None
+
+
 def train(
     config: RunConfig,
     model: Layer,
@@ -80,8 +85,10 @@ def train(
     Raises RunError for a folder that holds something else, is in use, damaged or not to be written
     to, or (resuming) holds no run or one that was begun otherwise; `Interrupted` after a signal.
     """
-    trainer = trainer_of(config, model, loss, optimizer)
     divided = data if isinstance(data, Parts) else Parts(data)
+    if not _judged_by_epoch(divided):
+        config = replace(config, keep_best=False)
+    trainer = trainer_of(config, model, loss, optimizer)
 
     def fit() -> dict[str, Any]:
         history = trainer.fit(

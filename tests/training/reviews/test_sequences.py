@@ -146,7 +146,12 @@ def test_mistakes_are_shown_as_sequences(tmp_path: Path) -> None:
     trainer.fit(data, epochs=1, review=SequencesReview(x, y, CLASSES))
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
     headings = re.findall("<h2>(.*?)</h2>", page)
-    assert headings[3:5] == ["Along time", "Gradient along time"]
+    assert headings[2:6] == [
+        "Class by class",
+        "Worst mistakes",
+        "Along time",
+        "Gradient along time",
+    ]
     widths = re.findall(r'class="shades" [^>]*style="width:(\d+)%"', page)
     assert widths
     assert len(set(widths)) > 1
