@@ -8,7 +8,7 @@ import pytest
 import handgrad as hg
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
-from handgrad.losses import BY_NAME, CrossEntropy, Loss, SquaredError
+from handgrad.losses import BY_NAME, CrossEntropy, CTCLoss, Loss, SquaredError, Weighted
 from handgrad.optimizers import BY_NAME as OPTIMIZERS
 from handgrad.optimizers import Adam, Momentum
 from tests.layers.cases import CASES
@@ -171,6 +171,35 @@ def test_every_optimizer_and_loss(name: str, loss: str, tmp_path) -> None:
     for ours, theirs in trained(
         model, BY_NAME[loss](), kind(0.01, **settings), make, path, steps=3
     ):
+        for key in ours:
+            assert_close(theirs[key], ours[key], "other arrays", key)
+
+
+@pytest.mark.parametrize("zero_infinity", [False, True])
+def test_labels_without_times(zero_infinity: bool, tmp_path) -> None:
+    model = hg.Sequential(hg.Dense(4, 3, rng=np.random.default_rng(0), dtype=np.float64))
+    loss = CTCLoss(zero_infinity=zero_infinity)
+
+    def make(rng: np.random.Generator) -> Any:
+        labels = np.array([[1, 2, 1], [1, 1, 0], [2, 2, 2]])
+        # Two equal labels need a blank between them, so the last ones have no path where that is 0.
+        steps = np.array([6, 4, 3 if zero_infinity else 5])
+        return rng.standard_normal((3, 6, 4)), (labels, steps, np.array([3, 2, 3]))
+
+    path = tmp_path / "training.onnx"
+    for ours, theirs in trained(model, loss, Adam(0.01), make, path, steps=3):
+        for key in ours:
+            assert_close(theirs[key], ours[key], "other arrays", key)
+
+
+def test_weights_of_examples_are_a_target(tmp_path) -> None:
+    model = hg.Sequential(hg.Dense(4, 3, rng=np.random.default_rng(0), dtype=np.float64))
+
+    def make(rng: np.random.Generator) -> Any:
+        return rng.standard_normal((5, 4)), (rng.integers(0, 3, 5), rng.random(5))
+
+    loss, path = Weighted(CrossEntropy(reduction="none")), tmp_path / "training.onnx"
+    for ours, theirs in trained(model, loss, Momentum(0.1), make, path, steps=3):
         for key in ours:
             assert_close(theirs[key], ours[key], "other arrays", key)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -40,19 +41,20 @@ def trained(
     wanted = [each.name for each in graph.get_inputs()]
     outputs = [each.name for each in graph.get_outputs()]
     dtype = next(iter(model.parameters.values())).dtype
-    not_given = {*state, *numbers, "target", "lr", "step"}
+    targets = [name for name in wanted if re.fullmatch(r"target(_\d)?", name)]
+    not_given = {*state, *numbers, *targets, "lr", "step"}
     for number in range(steps):
-        inputs, target = batch
-        given = inputs if isinstance(inputs, tuple) else (inputs,)
+        given, aims = (each if isinstance(each, tuple) else (each,) for each in batch)
         first = [name for name in wanted if name not in not_given]
-        feeds = dict(zip(first, given, strict=True)) | {"target": target} | state
+        feeds = {**dict(zip(first, given, strict=True)), **dict(zip(targets, aims, strict=True))}
+        feeds |= state
         feeds |= {"lr": np.asarray(optimizer.lr, dtype), "step": np.asarray(number)}
         for name, shape in numbers.items():
             feeds[name] = rng_of_model.random(shape, dtype=np.float32).astype(dtype)
         found = graph.run(None, {name: feeds[name] for name in wanted})
         new = dict(zip(outputs, found, strict=True))
         state = {name: new[f"new.{name}"] for name in state}
-        value = _step(model, loss, optimizer, given, target)
+        value = _step(model, loss, optimizer, given, aims)
         ours = {**model.parameters, **model.buffers, **optimizer.state, "loss": value}
         yield {name: ours[name] for name in ("loss", *state)}, {"loss": new["loss"], **state}
         batch = make(rng)
@@ -75,10 +77,14 @@ def _draws_given(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def _step(
-    model: Layer, loss: Loss, optimizer: Optimizer, inputs: tuple[Any, ...], target: Any
+    model: Layer,
+    loss: Loss,
+    optimizer: Optimizer,
+    inputs: tuple[Any, ...],
+    targets: tuple[Any, ...],
 ) -> np.ndarray:
     y, cache = model.forward(*inputs, training=True)
-    value, loss_cache = loss.forward(y, target)
+    value, loss_cache = loss.forward(y, *targets)
     _, gradients = model.backward(loss.backward(loss_cache), cache, input_gradient=False)
     optimizer.step(model.parameters, gradients)
     return value

@@ -76,6 +76,14 @@ DAMAGES: dict[str, tuple[Change, str]] = {
         _config(rope_parameters={"rope_type": "dynamic", "factor": 2.0}),
         "rope_type is 'dynamic'; allowed: linear, llama3, yarn",
     ),
+    "a base of 0": (
+        _config(rope_theta=None, rope_parameters={"rope_theta": 0}),
+        "rope_theta is 0; expected a number above 0",
+    ),
+    "an older base of 0": (
+        _config(rope_theta=0, rope_parameters=None),
+        "rope_theta is 0; expected a number above 0",
+    ),
     "two bases": (
         _config(rope_theta=5e5, rope_parameters={"rope_theta": 1e4}),
         "rope_theta is 500000.0; expected what rope_parameters says, 10000.0",

@@ -137,7 +137,8 @@ def _rotary(config: Config) -> tuple[float, Settings | None]:
     base, outer = entries.pop("rope_theta", None), config.entry("rope_theta")
     if base is not None and outer not in (None, base):
         raise config.error("rope_theta", outer, f"what rope_parameters says, {base!r}")
-    base = config.positive("rope_theta", base or outer or 10000.0)
+    found = outer if base is None else base
+    base = config.positive("rope_theta", 10000.0 if found is None else found)
     kind = entries.pop("rope_type", entries.pop("type", "default"))
     entries.pop("type", None)
     if kind == "default":

@@ -93,6 +93,16 @@ def _softplus(e: Emitter, node: Node) -> Value:
     return g.op("Add", positive, _log_above_one(e, small, dtype))
 
 
+def _logaddexp(e: Emitter, node: Node) -> Value:
+    """max(a, b) + log(1 + exp(−|a − b|)), where two infinities have no distance."""
+    g, dtype = e.graph, e.dtype(node)
+    a, b = (e.value(operand, dtype) for operand in node.args)
+    apart = g.op("Abs", g.op("Sub", a, b))
+    apart = g.op("Where", g.op("Equal", a, b), g.constant(np.zeros((), dtype)), apart)
+    rest = _log_above_one(e, g.op("Exp", g.op("Neg", apart)), dtype)
+    return g.op("Add", g.op("Max", a, b), rest)
+
+
 def _sum(e: Emitter, node: Node) -> Value:
     return e.graph.op(
         "ReduceSum",
@@ -276,6 +286,7 @@ RULES: Final[dict[str, Rule]] = {
     "clip": _clip,
     "log1p": _log1p,
     "softplus": _softplus,
+    "logaddexp": _logaddexp,
     "sum": _sum,
     "mean": _reduction("ReduceMean"),
     "max": _reduction("ReduceMax"),
