@@ -46,6 +46,9 @@ def start(ranks: int, *arguments: Any, folder: Path = ROOT) -> subprocess.Popen[
 
 def run(ranks: int, *arguments: Any, folder: Path = ROOT) -> tuple[int, str, str]:
     """Exit code, output and errors of such a program."""
-    process = start(ranks, *arguments, folder=folder)
-    output, errors = process.communicate(timeout=HANGS)
+    with start(ranks, *arguments, folder=folder) as process:
+        try:
+            output, errors = process.communicate(timeout=HANGS)
+        finally:
+            process.kill()
     return process.returncode, output, errors
