@@ -85,12 +85,8 @@ PYTORCH_SIGNATURES: Final = {
     "handgrad.kernels.adam.update",
     "handgrad.kernels.adamw.update",
 }
-#: Functions whose parameters are a table's columns: options of a command, entries of a record.
-LONG_SIGNATURES: Final = {
-    "handgrad.cli.train.command",
-    "handgrad.program.primitives.pointwise.elementwise",
-    "handgrad.program.primitives.record.record",
-}
+#: Functions whose parameters are a table's columns: the options of a command.
+LONG_SIGNATURES: Final = {"handgrad.cli.train.command"}
 
 
 def may_import() -> dict[str, set[str]]:

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 CI = (ROOT / ".ci/run").read_text("utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
-OTHERS = (ROOT / ".pre-commit-config.yaml", ROOT / "CITATION.cff")
+OTHERS = (ROOT / ".pre-commit-config.yaml", ROOT / "CITATION.cff", ROOT / "action.yml")
 
 
 def script(name: str) -> ModuleType:
@@ -223,3 +223,33 @@ def test_messages_name_extras_that_there_are() -> None:
     named = {name for text in sources for name in re.findall(r"handgrad\[(\w+)\]", text)}
     assert "torch" in named
     assert named <= set(PROJECT["project"]["optional-dependencies"])
+
+
+RIGHT = "import numpy as np\nforward = lambda x: (x**2, x)\nbackward = lambda dy, x: 2 * x * dy\n"
+
+
+def test_the_action_checks_every_line_and_fails_as_the_worst(tmp_path: Path) -> None:
+    steps = load(ROOT / "action.yml")["runs"]["steps"]
+    assert all(step["shell"] == "bash" for step in steps)
+    assert not any("${{" in step["run"] for step in steps), "inputs come as variables"
+    (tmp_path / "right.py").write_text(RIGHT, encoding="utf-8")
+    (tmp_path / "wrong.py").write_text(RIGHT.replace("2 * x", "3 * x"), encoding="utf-8")
+
+    def status(*lines: str) -> int:
+        environment = {**os.environ, "PYTHON": sys.executable, "TARGETS": "\n".join(lines)}
+        command = ["bash", "-euo", "pipefail", "-c", steps[-1]["run"]]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True
+        ).returncode
+
+    right, wrong = (f"{name}.py:forward,backward --shape x=4,3" for name in ("right", "wrong"))
+    assert status(right, "") == 0
+    assert status(wrong, right) == 1
+
+
+def test_the_hook_for_others_calls_a_command_that_there_is() -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    command, sub = hook["entry"].split()
+    assert command in PROJECT["project"]["scripts"]
+    assert sub == "check"
+    assert hook["pass_filenames"] is False

@@ -3,9 +3,13 @@ from __future__ import annotations
 import gzip
 import os
 import socket
+from pathlib import Path
 
 import pytest
 
+from handgrad import recipes
+from handgrad.data import load as load_set
+from handgrad.data import load_pairs
 from handgrad.data.files import (
     Bound,
     as_path,
@@ -18,6 +22,7 @@ from handgrad.data.files import (
     read_text,
     read_utf8,
 )
+from handgrad.data.published import COMMANDS
 from handgrad.errors import ArgumentError, DataError
 
 
@@ -47,6 +52,25 @@ def test_nothing_given_or_nothing_there(tmp_path, monkeypatch):
         find("cars", None, "wheels")
     with pytest.raises(DataError, match="nowhere does not exist; expected wheels"):
         find("cars", tmp_path / "nowhere", "wheels")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_published_set_says_the_one_command_that_brings_it(name, tmp_path, monkeypatch):
+    monkeypatch.delenv("HANDGRAD_DATA", raising=False)
+    load = load_pairs if name == "pronounce" else load_set
+    for path in (None, tmp_path / "nowhere"):
+        with pytest.raises(DataError) as raised:
+            load(name, path)
+        assert str(raised.value).endswith(f"; get it with: {COMMANDS[name]}")
+    assert "\n" not in COMMANDS[name]
+    page = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text("utf-8")
+    assert f"    {COMMANDS[name]}\n" in page
+
+
+def test_every_recipe_with_published_data_has_a_command():
+    named = {recipes.read(recipe).data["name"] for recipe in recipes.names()}
+    own = {"digits", "series", "vectors", "dates", "table", "pictures", "text", "translate"}
+    assert named - own == COMMANDS.keys()
 
 
 def test_lines_end_in_one_way_and_a_byte_order_mark_goes(tmp_path):

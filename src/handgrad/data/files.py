@@ -22,6 +22,7 @@ from typing import IO, Any, Final, cast
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.data.published import how_to_get
 from handgrad.errors import ArgumentError, DataError
 from handgrad.escaping import cut, listed, quoted
 
@@ -56,13 +57,15 @@ def find(name: str, path: StrPath | None, expected: str, folders: Iterable[str] 
     if not given:
         raise DataError(
             f"{name}: no data given; expected --data PATH or HANDGRAD_DATA=PATH, in Python "
-            f"hg.data.load({name!r}, PATH), where PATH is {expected}"
+            f"hg.data.load({name!r}, PATH), where PATH is {expected}{how_to_get(name)}"
         )
     location = as_path(name, given)
     try:
         os.stat(location)
     except (OSError, ValueError) as error:
-        raise DataError(f"{location} {_reason(error)}; expected {expected}") from None
+        raise DataError(
+            f"{location} {_reason(error)}; expected {expected}{how_to_get(name)}"
+        ) from None
     inside = (location / folder for folder in (name, *folders))
     return next((folder for folder in inside if os.path.isdir(folder)), location)
 

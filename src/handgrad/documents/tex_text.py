@@ -69,8 +69,8 @@ def escape(text: str) -> str:
 
     Letters with accents stay; a character that is not known is named by its code point.
     """
-    marks = "".join(_COMBINING)
-    parts = re.findall(rf".[{marks}]|.|\n", unicodedata.normalize("NFC", text))
+    combining = "".join(_COMBINING)
+    parts = re.findall(rf".[{combining}]|.|\n", unicodedata.normalize("NFC", text))
     return "".join(map(_character, parts))
 
 

@@ -13,7 +13,7 @@ from handgrad.errors import ArgumentError, ShapeError
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-#: Marks that a translation never has; </s> ends it.
+#: Special tokens that a translation never has; </s> ends it.
 _NEVER: Final = (PAD, START, UNKNOWN)
 
 
@@ -91,7 +91,7 @@ def beam(
     In each step every hypothesis is followed by every token. Of these sequences the `width` best
     count: those that end leave the search, and the search goes on from the best that do not. The
     score of a sequence of L tokens, </s> counted, is log P / ((5 + L)/6)^length_penalty, so that
-    above 0 longer ones are preferred; P is the model's own, marks that are never written included.
+    above 0 longer ones are preferred; P is the model's own, with tokens that are never written.
     The search for a source is over when nothing that is still open can become better than what has
     ended, or after `longest` tokens, </s> counted. If nothing has ended by then, it gives the best
     that has not.
@@ -222,7 +222,7 @@ def log_softmax(x: Float[Array, "*batch V"]) -> Float[Array, "*batch V"]:
 
 
 def _without_marks(scores: Float[Array, "B V"]) -> Float[Array, "B V"]:
-    """−∞ for the marks that are never written."""
+    """−∞ for the special tokens that are never written."""
     scores = np.array(scores)
     scores[:, _NEVER] = -np.inf
     return scores

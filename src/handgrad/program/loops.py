@@ -1,6 +1,6 @@
 """Rounds that are alike become one loop node.
 
-The trace holds every round written out, between marks. Rounds whose nodes are the same, up to the
+The trace holds every round written out, between events. Rounds whose nodes are the same, up to the
 counter and to values of rounds before, are rolled up; first and last rounds that differ are
 peeled; what is not alike stays written out, and a guard holds the count. Then everything is built
 again, with equal nodes as one.

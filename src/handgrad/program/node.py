@@ -168,7 +168,7 @@ class World:
     def __init__(self) -> None:
         self.lengths: dict[str, int] = {}  # of the letters, on the example
         self.guards: list[Guard] = []
-        self.events: list[Any] | None = None  # nodes and marks of rounds, while a trace runs
+        self.events: list[Any] | None = None  # nodes and ends of rounds, in a trace
         self.line = 0
         self.has_numbers = True  # of its nodes; without, a trace only knows shapes and kinds
         self.ties = "first"  # the slope where pieces meet: primitives/extremes.py

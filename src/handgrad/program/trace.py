@@ -1,4 +1,4 @@
-"""One trace: a function is run once on tracers, and what it does becomes nodes and marks of rounds.
+"""One trace: a function is run once on tracers, and what it does becomes nodes and events.
 
 Nothing is patched: a copy of the function runs whose globals show tracing stand-ins for numpy,
 math and a few builtins.

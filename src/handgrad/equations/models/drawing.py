@@ -228,9 +228,9 @@ def _text(x: float, y: float, anchor: str, label: Label, kind: Kind | None = Non
     pieces, risen = "", 0.0
     for text, italic, shift in _pieces(label):
         height = shift * TEXT_SIZE * (0.22 if shift > 0 else 0.38)
-        marks = f' dy="{height - risen:.3g}"' if height != risen else ""
-        marks += f' font-size="{TEXT_SIZE * _SMALL:.3g}"' if shift else ""
-        marks += ' font-style="italic"' if italic else ""
-        pieces += f"<tspan{marks}>{escape(text)}</tspan>" if marks else escape(text)
+        attributes = f' dy="{height - risen:.3g}"' if height != risen else ""
+        attributes += f' font-size="{TEXT_SIZE * _SMALL:.3g}"' if shift else ""
+        attributes += ' font-style="italic"' if italic else ""
+        pieces += f"<tspan{attributes}>{escape(text)}</tspan>" if attributes else escape(text)
         risen = height
     return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" {colour}>{pieces}</text>'

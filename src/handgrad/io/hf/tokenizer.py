@@ -59,11 +59,11 @@ class Tokenizer:
         return int(self._tokenizer.get_vocab_size())
 
     def encode(self, text: str) -> Int[Array, "T"]:
-        """The tokens of a text, with the marks that its model begins and ends texts with."""
+        """The tokens of a text, with those that its model begins and ends texts with."""
         return np.array(self._tokenizer.encode(text).ids, dtype=np.int64)
 
     def decode(self, tokens: Iterable[int]) -> str:
-        """The text of tokens, without such marks."""
+        """The text of tokens, without those."""
         return str(self._tokenizer.decode([int(token) for token in tokens]))
 
     def batch(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> Batch:

@@ -5,7 +5,7 @@ each operand; the mechanism sums it over axes that were broadcast.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,21 +66,27 @@ def of_operand(d: Node, a: Node) -> Node:
     return unbroadcast(build("real", d) if d.kind == "c" and a.kind != "c" else d, a)
 
 
+class ElementwiseColumns(TypedDict, total=False):
+    """What a record has beside its functions, as `Primitive` describes it."""
+
+    shape: Callable[..., tuple[Shape, str]]
+    text: Spelling
+    torch: Spelling
+    jax: Spelling
+    precedence: int
+    cases: tuple[dict[str, Any], ...]
+    smooth: bool
+
+
 def elementwise(
     name: str,
     function: Callable[..., Any],
     vjp: Callable[..., Gradients] | None,
     *,
-    shape: Callable[..., tuple[Shape, str]] = floating,
-    text: Spelling = "",
-    torch: Spelling = "",
-    jax: Spelling = "",
-    precedence: int = 9,
     draw: Draw | tuple[Draw, ...] = normal,
     rewrite: Callable[..., Node | float | None] | None = None,
     aliases: tuple[Callable[..., Any], ...] = (),
-    cases: tuple[dict[str, Any], ...] = ({},),
-    smooth: bool = True,
+    **columns: Unpack[ElementwiseColumns],
 ) -> None:
     """Adds a record, and its signature where `function` is NumPy's or SciPy's."""
     draws = draw if isinstance(draw, tuple) else (draw,) * getattr(function, "nin", 1)
@@ -100,24 +106,20 @@ def elementwise(
                 return build(name, *trial, **attrs)
         return rewrite(*args) if rewrite else None
 
-    text = text or f"np.{name}"
+    text = columns.setdefault("text", f"np.{name}")
+    columns.setdefault("shape", floating)
     if isinstance(text, str):
-        torch = torch or text.replace("np.", "torch.")
-        jax = jax or text.replace("np.", "jnp.").replace("scipy.", "jax.scipy.")
+        columns.setdefault("torch", text.replace("np.", "torch."))
+        jax = text.replace("np.", "jnp.").replace("scipy.", "jax.scipy.")
+        columns.setdefault("jax", jax)
     PRIMITIVES[name] = Primitive(
         name=name,
         evaluate=function,
-        shape=shape,
         vjp=sweep,
-        text=text,
-        torch=torch,
-        jax=jax,
-        precedence=precedence,
         domain=domain(draws),
         rewrite=simpler,
-        cases=cases,
-        smooth=smooth,
         analytic=True,  # of complex numbers; functions that are not have real values
+        **columns,
     )
     known(function, *aliases)(ufunc(name))
 

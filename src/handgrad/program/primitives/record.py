@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,34 +77,28 @@ class Sample:
         return self.draws[position] if position < len(self.draws) else normal
 
 
+class RecordColumns(TypedDict, total=False):
+    """What a record has beside its functions, as `Primitive` describes it."""
+
+    text: Spelling
+    torch: Spelling
+    jax: Spelling
+    rewrite: Callable[..., Any] | None
+    samples: tuple[Sample, ...]
+    analytic: bool
+    parts: Callable[..., tuple[Shaped, ...]] | None
+
+
 def record(
     name: str,
     evaluate: Callable[..., Any],
     shape: Callable[..., Shaped],
     vjp: Callable[..., Gradients] | None = None,
-    *,
-    text: Spelling = "",
-    torch: Spelling = "",
-    jax: Spelling = "",
-    rewrite: Callable[..., Any] | None = None,
-    samples: tuple[Sample, ...] = (),
-    analytic: bool = False,
-    parts: Callable[..., tuple[Shaped, ...]] | None = None,
+    **columns: Unpack[RecordColumns],
 ) -> None:
     """Enters a primitive into the table; NumPy calls it by its name where nothing else is said."""
-    PRIMITIVES[name] = Primitive(
-        name,
-        evaluate,
-        shape,
-        vjp,
-        text or f"np.{name}",
-        torch,
-        rewrite=rewrite,
-        samples=samples,
-        analytic=analytic,
-        parts=parts,
-        jax=jax,
-    )
+    columns.setdefault("text", f"np.{name}")
+    PRIMITIVES[name] = Primitive(name, evaluate, shape, vjp, **columns)
 
 
 def no_gradient(*operands: Any, **_: Any) -> Gradients:

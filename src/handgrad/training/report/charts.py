@@ -133,10 +133,10 @@ def line_chart(
         parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{right}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" class="end">{y_format(tick)}</text>')
     if log_x:
-        marks = [(tick, number(tick)) for tick in log_ticks(x_min, x_max)]
+        named = [(tick, number(tick)) for tick in log_ticks(x_min, x_max)]
     else:
-        marks = [(tick, f"{tick:,.0f}") for tick in _x_ticks(x_min, x_max)]
-    labels = [(across(tick), HEIGHT - BOTTOM + 17, text) for tick, text in marks]
+        named = [(tick, f"{tick:,.0f}") for tick in _x_ticks(x_min, x_max)]
+    labels = [(across(tick), HEIGHT - BOTTOM + 17, text) for tick, text in named]
     labels.append(((LEFT + right) / 2, HEIGHT - 5, escape(x_label)))
     parts += [f'<text x="{x:.1f}" y="{y}" class="mid">{text}</text>' for x, y, text in labels]
     if marked is not None:
