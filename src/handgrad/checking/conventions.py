@@ -22,6 +22,7 @@ from handgrad.checking.attributes import RATE, RETURNED, Returned, twin_of
 from handgrad.checking.given import Given, chosen, entry_of, flat
 from handgrad.checking.tensors import as_arrays, as_tensors, uses_torch
 from handgrad.checking.trial import leaves, random_like
+from handgrad.checking.withheld import withheld
 
 Function = Callable[..., Any]
 
@@ -95,6 +96,13 @@ class Convention:
 
         back.__qualname__ = getattr(backward, "__qualname__", "backward")
         return run, back
+
+    def withheld(self, forward: Function, backward: Function) -> tuple[str, ...]:
+        """Sentences about arguments of backward that forward makes and keeps to itself."""
+        names = positional(backward) or []
+        if self.context or len(names) != len(self.roles):
+            return ()
+        return withheld(forward, [*zip(names, self.roles, strict=True)], self.names)
 
     def called(
         self, forward: Function, arrays: Sequence[Any], options: Mapping[str, Any]

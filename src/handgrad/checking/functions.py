@@ -185,6 +185,7 @@ def _of_pair(
         backward=back,
         unjudged=tuple(left_out),
         is_adapted=convention is not None,
+        withheld=() if convention is None else convention.withheld(forward, backward),
         source=inspect.unwrap(back),
         forward_source=None if convention is not None else inspect.unwrap(pair.stateless(None)[0]),
         forward_options=taken,
