@@ -32,6 +32,8 @@ class ForwardBackward:
     unjudged: tuple[str, ...] = ()
     #: Sentences about how it is called, for the report.
     notes: tuple[str, ...] = ()
+    #: Sentences about arguments of backward that forward makes and keeps to itself.
+    withheld: tuple[str, ...] = ()
     #: True where it is called in a way of its own, so that it is not compared with an op.
     is_adapted: bool = False
     #: The Python function in which backward's mathematics is written, if its source can be read.

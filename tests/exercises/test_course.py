@@ -64,7 +64,7 @@ MISTAKES = {
         ("y[:, t - 1]", "y[:, t]", "the one before belongs, h_{t−1}"),
         ("dh = da @ weight_hh", "dh = 0 * dh", "what comes from the state after is left out"),
         ("reversed(range(x.shape[1]))", "range(x.shape[1])", "from the first to the last"),
-        ("dh = dh + dy[:, t]", "dh = dy[:, t]", "dx: the term dh is missing"),
+        ("dh = dh + dy[:, t]", "dh = dy[:, t]", "what comes from the state after is left out"),
         ("dweight_ih += da.T", "dweight_ih = da.T", "the term dweight_ih is missing"),
         ("dh = da @ weight_hh\n", "dh = da @ weight_hh.T\n", "weight_hhᵀ should not be transposed"),
     ],

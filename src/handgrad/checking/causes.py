@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.checking.alignment.beside import is_open, joined
+from handgrad.checking.alignment.beside import joined
 from handgrad.checking.alignment.budget import Budget
+from handgrad.checking.alignment.told import Told
 from handgrad.checking.alignment.told import faults as changed
 from handgrad.checking.attempts import attempt
 from handgrad.checking.diagnosis import diagnose
@@ -50,13 +51,22 @@ def causes(
         if any(fault.kind == "unknown" for fault in faults):
             faults = attempt(partial(_line_by_line, functions, done, second, faults, rng), faults)
             faults = attempt(partial(two_causes, faults, wrong, draws, functions.gradients), faults)
-        if not subject.is_ops_own and any(map(is_open, faults)):
+        if not subject.is_ops_own:
             (own,) = rng.spawn(1)  # so that inputs of later situations stay those of the seed
             runs, given = (done, second), (wrong, own, setup.situation, budget)
-            none: list[Fault] = []
+            none: list[Told] = []
             changes = attempt(partial(changed, functions, draws, runs, *given), none)
             faults = joined(faults, changes)
+    faults = [_withheld(functions, each) for each in faults]
     return [attempt(partial(_not_linear, functions, done, each, rng), each) for each in faults]
+
+
+def _withheld(functions: ForwardBackward, fault: Fault) -> Fault:
+    """A wrong gradient whose backward was given something else for what it asks for."""
+    if not functions.withheld or (fault.kind != "unknown" and fault.confidence == 1.0):
+        return fault
+    message = f"d{fault.gradient}: {'; '.join(functions.withheld)}"
+    return replace(fault, kind="not returned", term="", message=message, confidence=0.9)
 
 
 def _line_by_line(

@@ -22,6 +22,7 @@ from handgrad.checking.given import Given, chosen, entry_of, flat
 from handgrad.checking.object_arrays import twin_of
 from handgrad.checking.tensors import as_arrays, uses_torch
 from handgrad.checking.trial import leaves, random_like
+from handgrad.checking.withheld import withheld
 
 _COTANGENT: Final = re.compile(
     r"(d|g|grad|delta|error|err|upstream|ct|cotangent|adjoint|top_diff|accum_grad)"
@@ -185,6 +186,16 @@ def _given_back(gradients: Any) -> Any:
 
 def _given_back_by(_: Any, gradients: Any) -> Any:
     return gradients
+
+
+def withheld_from(
+    convention: Convention | None, forward: Function, backward: Function
+) -> tuple[str, ...]:
+    """Sentences about arguments of backward that forward makes and keeps to itself."""
+    names = positional(backward) or []
+    if convention is None or convention.context or len(names) != len(convention.roles):
+        return ()
+    return withheld(forward, [*zip(names, convention.roles, strict=True)], convention.names)
 
 
 def positional(function: Function) -> list[str] | None:

@@ -30,6 +30,8 @@ from handgrad.program.terms import Term, additive_terms
 _KINDS: Final = EDITS | INSERTIONS
 #: A fitted coefficient this close to a whole number or a half is meant to be it.
 _NEAR: Final = 1e-6
+#: Of the size of a gradient: what an explanation may leave unexplained.
+_ROUNDING: Final = 1e-3
 #: Insertions tried of one gradient; the contrived ones come last.
 _MOST: Final = 2000
 #: An explanation that would spoil a gradient that is right costs so much more: as much as lies
@@ -125,8 +127,14 @@ def best_fault(
 
 
 def _held(candidate: Explanation, name: str, draws: tuple[Draw, ...]) -> Explanation | None:
-    """The explanation at its cost if it holds, else None."""
+    """The explanation at its cost if it holds, else None.
+
+    What is left by it has to be rounding, however little is known of what is right.
+    """
     if not explains(candidate, name, draws):
+        return None
+    left = [_residual(d, name, candidate.predict(d), repairs=candidate.repairs) for d in draws]
+    if not max(left) <= _ROUNDING:
         return None
     spoils = candidate.spoils()
     return replace(candidate, cost=candidate.cost + _SPOILS) if spoils else candidate

@@ -21,6 +21,7 @@ from handgrad.checking.conventions import (
     is_derivative,
     on_a_copy,
     value_and_gradients,
+    withheld_from,
 )
 from handgrad.checking.given import Given
 from handgrad.checking.layer_functions import of_layer
@@ -152,6 +153,7 @@ def _of_pair(
         backward=back,
         unjudged=tuple(left_out),
         is_adapted=convention is not None,
+        withheld=withheld_from(convention, forward, backward),
         source=inspect.unwrap(back),
         forward_source=None if convention is not None else inspect.unwrap(pair.stateless(None)[0]),
         forward_options=taken,

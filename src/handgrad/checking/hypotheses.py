@@ -52,6 +52,8 @@ class Draw:
         known = np.isfinite(expected)
         if not with_found:
             known = ~np.isnan(expected)
+        elif np.shape(self.right[name]) == expected.shape:
+            known &= ~np.isnan(self.right[name])
         if not np.isfinite(predicted[known]).all():
             return math.inf
         difference = np.abs(predicted[known] - expected[known])

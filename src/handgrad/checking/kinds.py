@@ -205,6 +205,7 @@ KINDS: Final = EDITS | {
         "wrong shape": "the gradient has not the shape of what it belongs to",
         "wrong type": "the gradient is no array of floats, or not of the input's type",
         "not finite": "NaN or infinity where forward is finite",
+        "not returned": "backward asks for a value that forward makes and does not return",
         "forward differs": "forward is not that of the op it is compared with",
         "scaled": "the whole gradient is multiplied by a number",
         "term doubled": "a summand counts twice",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -146,9 +147,7 @@ class CheckReport:
             sure = f"sure to {fault.confidence:.0%}" if fault.confidence else "no cause found"
             if fault.judged:
                 yield f"[red]✗[/red] {_literal(fault.message)} [dim]({sure})[/dim]"
-                for line in fault.diff.splitlines()[1:]:
-                    colour = "red" if line.startswith("-") else "green"
-                    yield f"    [{colour}]{_literal(line)}[/{colour}]"
+                yield from _changed(fault)
             else:
                 yield f"[yellow]?[/yellow] could not be judged: {_literal(fault.message)}"
         for name in self.undecided:
@@ -191,6 +190,15 @@ class CheckReport:
                     # Gradients that are wrong already are not judged again on other inputs.
                     label = "[green]no other fault[/green]"
                 yield f"{label}: {_literal(', '.join(listed))}"
+
+
+def _changed(fault: Fault) -> Iterator[str]:
+    """The line that a change of the source takes away and the one that it puts there."""
+    if fault.diff and f"line {fault.line}" not in fault.message:
+        yield f"    [dim]line {fault.line}[/dim]"
+    for line in fault.diff.splitlines()[1:]:
+        colour = "red" if line.startswith("-") else "green"
+        yield f"    [{colour}]{_literal(line)}[/{colour}]"
 
 
 def _coloured(verdict: str) -> str:

@@ -26,6 +26,9 @@ Arrays = Mapping[str, np.ndarray]
 #: Central differences have to be this good, relative to the terms, to vouch for an imaginary step.
 _SHARP: Final = 1e-3
 
+#: Of the largest element: one that differences know less well is not compared with.
+_WELL_KNOWN: Final = 1e-4
+
 
 class TargetExit(Exception):  # noqa: N818  (it stands for what was raised)
     """Stands for a raised object that is no Exception, such as SystemExit; its cause."""
@@ -402,7 +405,8 @@ def numeric_gradient(
 ) -> tuple[np.ndarray, float]:
     """The gradient by central differences, and its error bound.
 
-    At most `limit` elements, drawn at random, are computed; the others are NaN.
+    At most `limit` elements, drawn at random, are computed; the others are NaN. So are those at a
+    kink, of which differences know less than of the rest, unless backward is right on that.
     """
     size = np.asarray(done.arrays[name]).size
     positions = range(size) if size <= limit else sorted(rng.choice(size, limit, replace=False))
@@ -414,7 +418,19 @@ def numeric_gradient(
         noise=noise(functions, done),
     )
     known = np.isfinite(gradient)
+    largest = float(np.max(np.abs(gradient[known]), initial=0.0))
+    sharp = known & (bounds <= _WELL_KNOWN * largest)
+    if np.any(gradient[sharp]) and not _agrees(done.gradients[name], gradient, bounds, sharp):
+        gradient, known = np.where(sharp, gradient, np.nan), sharp
     return gradient, float(np.max(bounds[known], initial=0.0))
+
+
+def _agrees(found: Any, gradient: np.ndarray, bounds: np.ndarray, where: np.ndarray) -> bool:
+    """Return whether a gradient that was found is the right one on some of the elements."""
+    if np.shape(found) != gradient.shape:
+        return False
+    error = np.abs(np.asarray(found)[where] - gradient[where])
+    return bool(np.all(error <= 4.0 * bounds[where] + 1e-9 * size_of(gradient[where])))
 
 
 def size_of(gradient: Any) -> float:

@@ -32,9 +32,6 @@ NAMES: Final = (
     "attention",
 )
 
-#: Kinds of faults that name words of the source and no term of a derivation, or nothing.
-_WITHOUT_A_TERM: Final = ("unknown", "flipped", "stale variable")
-
 
 @dataclass(frozen=True)
 class Exercise:
@@ -119,18 +116,14 @@ class Exercise:
                 "allowed: the forward that --start writes"
             )
         report = replace(check((answer.forward, answer.backward), *inputs), target=str(file))
-        # A changed line would be the solution.
-        faults = [
-            replace(fault, message=fault.message.partition("; right with ")[0], diff="")
-            for fault in report.faults
-        ]
-        vague = [fault for fault in faults if fault.kind in _WITHOUT_A_TERM]
+        # A changed line would be the solution, and says less than the words of a known mistake.
+        vague = [fault for fault in report.faults if fault.kind == "unknown" or fault.diff]
+        others = [fault for fault in report.faults if fault not in vague]
         mistake = self._mistake(answer, inputs) if vague else None
         if mistake is None:
-            return replace(report, faults=tuple(faults))
+            return replace(report, faults=(*others, *(replace(each, diff="") for each in vague)))
         kind, words = mistake
-        named = replace(vague[0], kind=kind, message=words, confidence=1.0)
-        others = (fault for fault in faults if fault not in vague)
+        named = replace(vague[0], kind=kind, message=words, confidence=1.0, diff="")
         return replace(report, faults=(*others, named))
 
     def _mistake(

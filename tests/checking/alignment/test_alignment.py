@@ -41,7 +41,8 @@ def told(planted: Planted, folder: Path) -> tuple[tuple[str, ...], list[Fault]]:
         for name in functions.gradients
         if not first.agrees(name, first.found[name], with_found=False)
     )
-    return wrong, faults(functions, draws, runs, wrong, rng, "usual", Budget())
+    told = faults(functions, draws, runs, wrong, rng, "usual", Budget())
+    return wrong, [each.fault for each in told]
 
 
 def changed(text: str, diff: str) -> str:

@@ -8,37 +8,57 @@ from pathlib import Path
 import numpy as np
 
 import handgrad as hg
-from handgrad.checking.alignment.beside import is_open, joined
+from handgrad.checking.alignment.beside import joined
 from handgrad.checking.alignment.budget import Budget
-from handgrad.checking.report import Fault
+from handgrad.checking.alignment.told import Told
+from handgrad.checking.report import CheckReport, Fault
 from tests.checking.alignment.passes import PLANTED, inputs, module, source
 
 CHANGED = Fault(
-    "x", "wrong sign", "b", "dx: term b has the wrong sign (line 4)", 1.0, line=4, diff="d"
+    "x",
+    "wrong sign",
+    "b",
+    "dx: term b has the wrong sign (line 4)",
+    0.9,
+    line=4,
+    diff="@@ -4,1 +4,1 @@\n-a\n+b",
 )
+TOLD = Told(CHANGED, {4: CHANGED.diff})
+
+
+def shown(fault: Fault) -> CheckReport:
+    """A report with this fault alone."""
+    return CheckReport("target", 0, None, (), (), (fault,))
 
 
 def test_what_is_known_for_certain_keeps_its_words_and_gains_the_diff() -> None:
     known = Fault("x", "scaled", "", "dx: is −1 times what it should be", 1.0)
-    assert is_open(known)
-    (fault,) = joined([known], [CHANGED])
-    assert (fault.kind, fault.line, fault.diff) == ("scaled", 4, "d")
-    assert fault.message == "dx: is −1 times what it should be (line 4)"
+    (fault,) = joined([known], [TOLD])
+    assert (fault.kind, fault.line, fault.diff) == ("scaled", 4, CHANGED.diff)
+    assert (fault.message, fault.confidence) == (known.message, 1.0)
+    (row,) = [each.strip() for each in str(shown(fault)).splitlines() if "line 4" in each]
+    assert row == "line 4"
 
 
 def test_what_is_unknown_is_told_by_the_change_and_others_stay() -> None:
     unknown = Fault("x", "unknown", "", "dx: wrong", 0.0)
     other = Fault("w", "transposed", "x", "dw: x is transposed (line 9)", 1.0)
-    assert joined([unknown, other], [CHANGED]) == [CHANGED, other]
-    assert is_open(unknown)
-    assert not is_open(other)
+    assert joined([unknown, other], [TOLD]) == [CHANGED, other]
 
 
-def test_another_line_is_told_beside_that_of_what_is_known() -> None:
-    known = Fault("x", "term missing", "a", "dx: term a is missing (line 7)", 0.5)
-    (fault,) = joined([known], [CHANGED])
-    assert (fault.kind, fault.line, fault.diff) == ("term missing", 4, "d")
-    assert fault.message == f"{known.message}; a change of line 4 puts it right"
+def test_a_change_of_the_line_that_is_known_stands_beside_it() -> None:
+    known = Fault("x", "term missing", "a", "dx: term a is missing (line 7)", 1.0)
+    (fault,) = joined([known], [Told(CHANGED, {4: CHANGED.diff, 7: "@@ -7,1 +7,1 @@\n-c\n+d"})])
+    assert (fault.kind, fault.line, fault.diff.splitlines()[-1]) == ("term missing", 7, "+d")
+    assert fault.confidence == CHANGED.confidence  # another line does the same
+
+
+def test_a_change_of_another_line_is_the_cause_and_less_sure() -> None:
+    known = Fault("x", "term missing", "a", "dx: term a is missing (line 7)", 1.0)
+    (fault,) = joined([known], [TOLD])
+    assert (fault.kind, fault.line, fault.message) == ("wrong sign", 4, CHANGED.message)
+    assert fault.alternatives == (("term missing", "a"),)
+    assert fault.confidence < CHANGED.confidence
 
 
 def test_searches_of_one_check_share_their_seconds() -> None:

@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from handgrad.checking.alignment.told import Told
 from handgrad.checking.report import Fault
 
-_UNSURE: Final = 0.9
+#: Kinds that say where a gradient is wrong, or that it is, and not by what.
+_NO_CAUSES: Final = ("unknown", "some rows", "masked rows")
+#: Of a change where formulas name another line.
+_UNSURE: Final = 0.6
 
 
 def _line(fault: Fault) -> int:
@@ -18,29 +22,27 @@ def _line(fault: Fault) -> int:
     return fault.line or (int(found[1]) if found else 0)
 
 
-def is_open(fault: Fault) -> bool:
-    """Return whether a fault has no cause, no line, or a cause that may be another."""
-    return fault.kind == "unknown" or fault.confidence < _UNSURE or not _line(fault)
-
-
-def joined(known: Sequence[Fault], changed: Sequence[Fault]) -> list[Fault]:
+def joined(known: Sequence[Fault], changed: Sequence[Told]) -> list[Fault]:
     """The known faults; one that a change of the source puts right gains its line and its diff.
 
-    Where nothing was known, the change is the cause; else what was known keeps its words.
+    Where nothing was known, or another line, the change is the cause, for it was run. Else what was
+    known keeps its words, and the report shows the change beside them.
     """
-    changes = {fault.gradient: fault for fault in changed}
+    changes = {told.fault.gradient: told for told in changed}
     return [
         _both(fault, changes[fault.gradient]) if fault.gradient in changes else fault
         for fault in known
     ]
 
 
-def _both(known: Fault, changed: Fault) -> Fault:
-    if known.kind == "unknown":
-        return changed
-    message, line = known.message, _line(known)
+def _both(known: Fault, told: Told) -> Fault:
+    line, fault = _line(known), told.fault
+    if known.kind in _NO_CAUSES:
+        return fault
+    sure = known.confidence if len(told.near) == 1 else min(known.confidence, fault.confidence)
     if not line:
-        message += f" (line {changed.line})"
-    elif line != changed.line:
-        message += f"; a change of line {changed.line} puts it right"
-    return replace(known, message=message, line=changed.line, diff=changed.diff)
+        return replace(known, line=fault.line, diff=fault.diff, confidence=sure)
+    if line in told.near:
+        return replace(known, line=line, diff=told.near[line], confidence=sure)
+    other = ((known.kind, known.term),)
+    return replace(fault, confidence=min(fault.confidence, _UNSURE), alternatives=other)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any, Final
 
 from handgrad.checking.alignment.scope import CallScope
@@ -90,6 +91,12 @@ def of_call(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
         func = ast.Attribute(node.args[0], "dot", ast.Load())
         new = ast.Call(func, [copy.deepcopy(node.func.value)], [])
         yield new, "operands swapped", said(node), "the operands of {} are exchanged"
+    if name in ("transpose", "permute") and len(node.args) > 2:
+        for i, j in combinations(range(len(node.args)), 2):
+            swapped = [*node.args]
+            swapped[i], swapped[j] = swapped[j], swapped[i]
+            new = ast.Call(node.func, swapped, node.keywords)
+            yield new, "axes permuted", said(node), "two axes of {} are exchanged in the transpose"
     if name == "pop":
         choices: tuple[list[ast.expr], ...] = ([], [ast.Constant(0)])
         for args in choices:

@@ -67,6 +67,19 @@ class Change:
                 place.put(old)
 
 
+def probed(place: Place) -> ast.expr | None:
+    """Other values for those at a place, whatever they are; None where no values stand."""
+    old = place.get()
+    if not isinstance(old, ast.expr) or isinstance(
+        old, ast.Constant | ast.Slice | ast.Tuple | ast.List | ast.Starred | ast.Dict
+    ):
+        return None
+    if isinstance(getattr(old, "ctx", None), ast.Store | ast.Del):
+        return None
+    scaled = ast.BinOp(old, ast.Mult(), ast.Constant(1.37))
+    return ast.BinOp(scaled, ast.Add(), ast.Constant(0.37))
+
+
 def _located(new: Any, old: Any) -> Any:
     """A node with places in the file, which are those of what it stands for."""
     if not isinstance(new, ast.AST):
@@ -95,6 +108,13 @@ class _Holder(ast.AST):
 
     def __init__(self, body: list[ast.stmt]) -> None:
         self.body = body
+
+
+class Head(ast.AST):
+    """One field of a statement as if it were all of it."""
+
+    def __init__(self, statement: ast.AST, field: str) -> None:
+        self.statement, self.name = statement, field
 
 
 def _asks_for_a_size(node: ast.AST) -> bool:

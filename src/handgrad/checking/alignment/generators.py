@@ -5,26 +5,36 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
-from handgrad.checking.alignment.changes import Change, Place, expressions, statements
-from handgrad.checking.alignment.inserting import inserted_at
+from handgrad.checking.alignment.borrowing import (
+    Borrowed,
+    exchanged,
+    insertions,
+    of_index,
+    siblings,
+)
+from handgrad.checking.alignment.changes import Change, Head, Place, expressions, statements
+from handgrad.checking.alignment.inserting import inserted_at, of_whole
 from handgrad.checking.alignment.pieces import Function, Piece
-from handgrad.checking.alignment.replacing import of_expression
+from handgrad.checking.alignment.replacing import bounds, of_bound, of_expression
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.variants import SIGN
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.attempts import attempted
 
 
-def changes(piece: Piece, *, inserted: bool) -> Iterator[Change]:
+def changes(piece: Piece, borrowed: Borrowed, *, inserted: bool) -> Iterator[Change]:
     """All changes of a function's lines: those of what is there, or insertions."""
     for function, call in piece.regions:
         scope = CallScope(function, call)
-        yield from _of_function(function, scope, inserted=inserted)
+        yield from _of_function(function, scope, borrowed, inserted=inserted)
 
 
-def _of_function(function: Function, scope: CallScope, *, inserted: bool) -> Iterator[Change]:
+def _of_function(
+    function: Function, scope: CallScope, borrowed: Borrowed, *, inserted: bool
+) -> Iterator[Change]:
     body = function.body
     if isinstance(body, ast.expr):
         holders: list[tuple[Place | None, Any]] = [(None, function)]
@@ -38,31 +48,24 @@ def _of_function(function: Function, scope: CallScope, *, inserted: bool) -> Ite
             yield from of_statement(place, statement, following)
         own = _header(statement)
         if inserted:
-            yield from _insertions(own, statement, scope)
+            yield from _insertions(own, statement, scope, borrowed)
         else:
-            yield from _replacements(own, statement, scope)
+            yield from _replacements(own, statement, scope, borrowed)
 
 
 def _header(statement: Any) -> ast.AST:
     """The statement's own expressions: of a loop what it goes over, of a condition its test."""
     if isinstance(statement, ast.For):
-        return _Head(statement, "iter")
+        return Head(statement, "iter")
     if isinstance(statement, ast.If):
-        return _Head(statement, "test")
+        return Head(statement, "test")
     if isinstance(statement, ast.With | ast.Try):
         return ast.Pass()
     return statement
 
 
-class _Head(ast.AST):
-    """One field of a statement as if it were all of it."""
-
-    def __init__(self, statement: ast.AST, field: str) -> None:
-        self.statement, self.name = statement, field
-
-
 def _places(own: ast.AST) -> Iterator[tuple[Place, ast.expr]]:
-    if isinstance(own, _Head):
+    if isinstance(own, Head):
         first = getattr(own.statement, own.name)
         yield Place(own.statement, own.name), first
         yield from expressions(first)
@@ -73,11 +76,22 @@ def _places(own: ast.AST) -> Iterator[tuple[Place, ast.expr]]:
         yield from expressions(own)
 
 
-def _replacements(own: ast.AST, statement: Any, scope: CallScope) -> Iterator[Change]:
-    for place, node in _places(own):
+def _replacements(
+    own: ast.AST, statement: Any, scope: CallScope, borrowed: Borrowed
+) -> Iterator[Change]:
+    places = list(_places(own))
+    for place, node in places:
+        found = of_index(node, borrowed, scope)
         if not isinstance(getattr(node, "ctx", None), ast.Store):
-            for new, kind, part, phrase in attempted(of_expression(place, node, scope)):
-                yield Change(place, new, kind, part, phrase.replace("{}", part), statement)
+            found = chain(found, of_expression(place, node, scope))
+        for new, kind, part, phrase in attempted(found):
+            yield Change(place, new, kind, part, phrase.replace("{}", part), statement)
+    for place, node in bounds(own):
+        for new, kind, part, phrase in attempted(of_bound(node)):
+            yield Change(place, new, kind, part, phrase.replace("{}", part), statement)
+    for place, new, others, part, phrase in attempted(exchanged(places, scope)):
+        said_so = phrase.replace("{}", part)
+        yield Change(place, new, "stale variable", part, said_so, statement, others)
 
 
 def of_statement(
@@ -129,7 +143,9 @@ def of_statement(
             yield Change(place, later, "stale variable", part, phrase, statement, swap)
 
 
-def _insertions(own: ast.AST, statement: Any, scope: CallScope) -> Iterator[Change]:
+def _insertions(
+    own: ast.AST, statement: Any, scope: CallScope, borrowed: Borrowed
+) -> Iterator[Change]:
     """What was left out at an expression: a sign, a factor, a term, a sum, an axis."""
     for place, node in _places(own):
         if not _takes_insertions(place, node):
@@ -139,7 +155,13 @@ def _insertions(own: ast.AST, statement: Any, scope: CallScope) -> Iterator[Chan
             continue
         if array is not None and array.dtype.kind == "i" and not array.ndim:
             continue
-        for new, kind, part, phrase in attempted(inserted_at(node, array, scope)):
+        is_part = isinstance(place.parent, ast.BinOp)
+        found = inserted_at(node, array, scope, is_part=is_part)
+        if array is not None:
+            found = chain(found, insertions(node, array, borrowed, scope))
+        if isinstance(place.parent, ast.stmt | ast.Tuple | ast.Lambda):
+            found = chain(found, siblings(node, scope), of_whole(node, array, scope))
+        for new, kind, part, phrase in attempted(found):
             yield Change(place, new, kind, part, phrase.replace("{}", part), statement)
 
 

@@ -12,7 +12,10 @@ from handgrad.checking.alignment.variants import MISSING, SIGN, Variant, binary,
 from handgrad.checking.alignment.wording import said
 
 
-def inserted_at(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iterator[Variant]:
+def inserted_at(
+    node: ast.expr, array: np.ndarray | None, scope: CallScope, *, is_part: bool
+) -> Iterator[Variant]:
+    """What was left out at a node; `is_part`: in a larger expression, where it may grow."""
     part = said(node)
     yield ast.UnaryOp(ast.USub(), node), "wrong sign", part, SIGN
     dimensions = 2 if array is None else array.ndim
@@ -39,13 +42,74 @@ def inserted_at(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> I
             listed = ast.Tuple([ast.Constant(each) for each in axes], ast.Load())
             new = _method(node, "sum", keywords=[ast.keyword("axis", listed)])
             yield new, "not reduced", part, f"a sum over axes {axes} of {{}} is missing"
-    yield from _with_names(node, array, scope)
+    if array is None or array.dtype.kind == "f":
+        yield from _with_one(node)
+    if array is not None and array.ndim == 2 and len(set(array.shape)) == 1:
+        whole = binary(node, ast.Add(), ast.Attribute(node, "T", ast.Load()))
+        new = binary(whole, ast.Div(), ast.Constant(2))
+        phrase = f"the term {{}} is missing: {part} is not symmetric, and its transpose counts too"
+        yield new, "term missing", f"{part}ᵀ", phrase
+    yield from _with_names(node, array, scope, is_part=is_part)
 
 
-def _with_names(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iterator[Variant]:
+def _with_one(node: ast.expr) -> Iterator[Variant]:
+    """The same and 1, and what is missing to 1."""
+    part, one = said(node), ast.Constant(1)
+    phrase = f"the term {{}} is missing beside {part}"
+    for new, label in (
+        (binary(node, ast.Add(), one), "1"),
+        (binary(node, ast.Sub(), one), "−1"),
+        (binary(one, ast.Sub(), node), f"1 − {part}"),
+    ):
+        yield new, "term missing", label, phrase
+
+
+def of_whole(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iterator[Variant]:
+    """What was left out of the whole of an expression: a size as its scale, a product of matrices.
+
+    Anywhere within, either is a longer change with the same effect.
+    """
+    part = said(node)
+    seen: set[float] = set()
+    for other, value in scope.sizes:
+        if float(value) in seen:
+            continue
+        seen.add(float(value))
+        root = binary(other, ast.Pow(), ast.Constant(0.5))
+        for factor, label in ((other, said(other)), (root, f"√{said(other)}")):
+            phrase = f"the scale {{}} is missing in {part}"
+            yield binary(node, ast.Div(), factor), "scale missing", f"1/{label}", phrase
+            yield binary(node, ast.Mult(), factor), "scale missing", label, phrase
+    if array is not None and array.ndim == 2:
+        yield from _with_terms(node, array, scope)
+
+
+def _with_terms(node: ast.expr, array: np.ndarray, scope: CallScope) -> Iterator[Variant]:
+    """A product of two matrices as a further term."""
+    turned: list[tuple[ast.expr, tuple[int, ...]]] = []
+    for each, value in scope.atoms:
+        if value.ndim == 2 and value.dtype.kind == "f":
+            turned.append((each, value.shape))
+            turned.append((ast.Attribute(each, "T", ast.Load()), value.shape[::-1]))
+    for left, (rows, inner) in turned:
+        for right, (again, columns) in turned:
+            if (rows, columns) == array.shape and inner == again:
+                new = binary(left, ast.MatMult(), right)
+                phrase = f"the term {{}} is missing beside {said(node)}"
+                yield binary(node, ast.Add(), new), "term missing", said(new), phrase
+
+
+def _with_names(
+    node: ast.expr, array: np.ndarray | None, scope: CallScope, *, is_part: bool
+) -> Iterator[Variant]:
     part = said(node)
     for other, value in scope.atoms:
         if not _spreads(value, array):
+            if is_part and array is not None and _spreads(array, value) and value.dtype.kind == "f":
+                name = said(other)
+                phrase = MISSING + f" in {part}"
+                yield binary(node, ast.Mult(), other), "factor missing", name, phrase
+                yield binary(node, ast.Div(), other), "factor missing", f"1/{name}", phrase
             continue
         name = said(other)
         # x − x and x / x are other ways to write 0 and 1, which no derivation has.

@@ -8,12 +8,14 @@ from itertools import combinations, permutations
 from typing import Any, Final
 
 from handgrad.checking.alignment.called import of_call
-from handgrad.checking.alignment.changes import Place
+from handgrad.checking.alignment.changes import Head, Place
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.variants import SIGN, Variant, binary, parsed
 from handgrad.checking.alignment.wording import said
 
 _SIGNS: Final = (ast.Add, ast.Sub)
+#: Elements of a list of which two may stand the other way round.
+_MOST_ELEMENTS: Final = 8
 _COMPARED: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
     ast.Gt: (ast.Lt, ast.GtE),
     ast.GtE: (ast.LtE, ast.Gt),
@@ -28,6 +30,9 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
     match node:
         case ast.BinOp():
             yield from _of_binary(node)
+            if ast.unparse(node.left) == ast.unparse(node.right):
+                for new, kind, part, phrase in _other_names(node.left, scope):
+                    yield binary(new, node.op, new), kind, part, phrase
         case ast.UnaryOp(ast.USub(), inner):
             yield inner, "wrong sign", said(inner), SIGN
         case ast.UnaryOp(ast.Invert() | ast.Not(), inner):
@@ -43,17 +48,73 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
             yield from of_call(node, scope)
         case ast.Attribute(inner, "T"):
             yield inner, "transposed", said(inner), "{} is transposed and should not be"
-        case ast.Tuple(elements):
-            for i, j in combinations(range(len(elements)), 2):
-                if len(elements) <= 8 and isinstance(place.parent, ast.Return):
-                    swapped = [*elements]
-                    swapped[i], swapped[j] = elements[j], elements[i]
-                    part = f"{said(elements[i])} and {said(elements[j])}"
-                    phrase = "{} come back in each other's place"
-                    yield ast.Tuple(swapped, ast.Load()), "gradients swapped", part, phrase
+        case ast.Tuple(elements) | ast.List(elements):
+            yield from _of_elements(place, elements, type(node))
     yield from _of_slice(node)
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         yield from _other_names(node, scope)
+    if isinstance(place.parent, ast.BinOp):
+        yield from _other_numbers(node, scope)
+
+
+def _of_elements(
+    place: Place, elements: list[ast.expr], kind: type[ast.Tuple | ast.List]
+) -> Iterator[Variant]:
+    """Two elements the other way round; of axes one more or fewer."""
+    returned = isinstance(place.parent, ast.Return)
+    for i, j in combinations(range(len(elements)), 2):
+        if len(elements) <= _MOST_ELEMENTS:
+            swapped = [*elements]
+            swapped[i], swapped[j] = elements[j], elements[i]
+            part = f"{said(elements[i])} and {said(elements[j])}"
+            phrase = "{} come back in each other's place"
+            name = "gradients swapped"
+            if not returned:
+                name, phrase = "operands swapped", "{} stand in each other's place, in wrong order"
+            yield kind(swapped, ast.Load()), name, part, phrase
+    numbers = [each.value for each in elements if isinstance(each, ast.Constant)]
+    if len(numbers) != len(elements) or not all(type(each) is int for each in numbers):
+        return
+    fewer = [[e for e in elements if e is not each] for each in elements if len(elements) > 1]
+    more = [
+        [*elements[:at], ast.Constant(k), *elements[at:]]
+        for k in range(5)
+        if k not in numbers
+        for at in (sum(n < k for n in numbers if isinstance(n, int)),)
+    ]
+    for each in (*fewer, *more):
+        new = kind(each, ast.Load())
+        part = f"{ast.unparse(new)} for {ast.unparse(kind(elements, ast.Load()))}"
+        yield new, "wrong axis", part, "other axes belong there: {}"
+
+
+def bounds(own: ast.AST) -> Iterator[tuple[Place, ast.expr]]:
+    """Places of the numbers by which loops and slices begin and end."""
+    whole = getattr(own.statement, own.name) if isinstance(own, Head) else own
+    for node in ast.walk(whole):
+        if isinstance(node, ast.FunctionDef | ast.Lambda) and node is not own:
+            continue
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id == "range":
+                yield from ((Place(node, "args", i), each) for i, each in enumerate(node.args))
+        elif isinstance(node, ast.Slice):
+            for field in ("lower", "upper"):
+                each = getattr(node, field)
+                if each is not None:
+                    yield Place(node, field), each
+
+
+def of_bound(node: ast.expr) -> Iterator[Variant]:
+    """One more or one fewer."""
+    phrase = "another number of rounds, index or slice belongs there, one more or fewer: {}"
+    for op in (ast.Add(), ast.Sub()):
+        new: ast.expr = binary(node, op, ast.Constant(1))
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
+            new = parsed(str(node.value + (1 if isinstance(op, ast.Add) else -1)))
+        match node:
+            case ast.BinOp(left, other, ast.Constant(1)) if type(other) is not type(op):
+                new = left
+        yield new, "shifted", f"{ast.unparse(new)} for {ast.unparse(node)}", phrase
 
 
 def _other_names(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
@@ -69,6 +130,22 @@ def _other_names(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
             continue
         part = f"{said(other)} for {said(node)}"
         yield other, "stale variable", part, "another variable belongs there: {}"
+
+
+def _other_numbers(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+    """The size of another array, where a number is computed with."""
+    if isinstance(node, ast.Constant | ast.BinOp):
+        return
+    own = scope.array(node)
+    if own is None or own.ndim:
+        return
+    seen = {float(own)}
+    for other, value in (*scope.atoms, *scope.sizes):
+        if value.ndim or value.dtype.kind not in "iuf" or float(value) in seen:
+            continue
+        seen.add(float(value))
+        part = f"{said(other)} for {said(node)}"
+        yield other, "scaled", part, "another factor, number or size belongs there: {}"
 
 
 def _of_binary(node: ast.BinOp) -> Iterator[Variant]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
+from functools import cached_property
 from types import CodeType
 from typing import Any, Final
 
@@ -60,6 +61,22 @@ class CallScope:
             found = np.asarray(value)
             return found if found.dtype.kind in "fiub" else None
         return None
+
+    @cached_property
+    def sizes(self) -> list[tuple[ast.expr, np.ndarray]]:
+        """Numbers of elements and of rows of arrays, with their values."""
+        found: list[tuple[ast.expr, np.ndarray]] = []
+        for each, value in self.atoms:
+            if not value.ndim or not isinstance(each, ast.Name | ast.Attribute):
+                continue
+            for text, number in (
+                ("size", value.size),
+                *((f"shape[{i}]", length) for i, length in enumerate(value.shape)),
+            ):
+                if number > 1:
+                    size = ast.parse(f"{ast.unparse(each)}.{text}", mode="eval").body
+                    found.append((size, np.asarray(number)))
+        return found
 
     def _atoms(self) -> Iterator[tuple[ast.expr, np.ndarray]]:
         """Names, attributes and elements that the function could use, with their values."""

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Final
 
 import numpy as np
 
-from handgrad.checking.alignment.changes import Change
+from handgrad.checking.alignment.borrowing import Borrowed
+from handgrad.checking.alignment.changes import Change, probed
 from handgrad.checking.alignment.generators import changes
 from handgrad.checking.alignment.pieces import Piece, observed, pieces
 from handgrad.checking.alignment.size import size_of
@@ -25,6 +27,13 @@ from handgrad.checking.hypotheses import Draw
 from handgrad.checking.trial import TrialRun, backward
 from handgrad.checking.trial import forward as run_forward
 from handgrad.forward_backward import ForwardBackward
+
+#: A change with its size and the function that it is made in.
+Sized = tuple[float, Change, Piece]
+#: Changes of so many words more are told as rivals of the smallest.
+NEAR: Final = 2.0
+#: Seconds after which the time is asked for again.
+_SELDOM: Final = 0.05
 
 
 @dataclass(eq=False)
@@ -58,12 +67,17 @@ class SourceSearch:
         seconds: float,
     ) -> None:
         self.end = time.process_time() + seconds
+        self._asked, self._late = time.perf_counter(), False
         self.functions, self.runs = functions, runs
         self.wrong = tuple(wrong)
         self.trials = Trials(functions, draws, runs, wrong, rng)
 
     def late(self) -> bool:
-        return time.process_time() > self.end
+        """Return whether the processor time is over; it is asked for now and then, being slow."""
+        now = time.perf_counter()
+        if now > self._asked + _SELDOM:
+            self._asked, self._late = now, time.process_time() > self.end
+        return self._late
 
     @cached_property
     def pieces(self) -> list[Piece]:
@@ -77,6 +91,10 @@ class SourceSearch:
         if before.leads_out or after.leads_out:
             return []
         return pieces(before.calls, after.calls)
+
+    @cached_property
+    def borrowed(self) -> Borrowed:
+        return Borrowed(self.pieces)
 
     def faults(self) -> list[list[Hit]]:
         """For each fault the changes that put it right, all equivalent, best first."""
@@ -93,17 +111,43 @@ class SourceSearch:
     def hits(self, wrong: tuple[str, ...]) -> list[Hit]:
         """The changes that put some of these gradients right and spoil none, best first."""
         found: list[Hit] = []
-        for inserted, forward in ((False, False), (True, False), (False, True)):
-            for size, change, piece in self._by_size(inserted=inserted, forward=forward):
-                if self.late():
-                    break
+        for listed in self._in_order(wrong):
+            for size, change, piece in listed:
                 whole = [hit.size for hit in found if len(hit.covers) == len(wrong)]
-                if whole and size > min(whole):
+                if self.late() or (whole and size > min(whole) + NEAR):
                     break
                 hit = attempt(partial(self._hit, size, change, piece, wrong), None)
                 if hit is not None:
                     found.append(hit)
         return sorted(found, key=lambda hit: hit.rank)
+
+    def _in_order(self, wrong: tuple[str, ...]) -> Iterator[list[Sized]]:
+        """Changes of backward at places that reach wrong gradients alone, elsewhere, of forward."""
+        alone: list[Sized] = []
+        rest: list[Sized] = []
+        reached: dict[tuple[int, str, int | None], bool] = {}
+        for each in self._by_size(forward=False):
+            _, change, piece = each
+            key = (id(change.place.parent), change.place.field, change.place.index)
+            if key not in reached:
+                reached[key] = self.late() or self._reaches_alone(change, piece, wrong)
+            (alone if reached[key] else rest).append(each)
+        yield alone
+        yield rest
+        yield self._by_size(forward=True)
+
+    def _reaches_alone(self, change: Change, piece: Piece, wrong: tuple[str, ...]) -> bool:
+        """Return whether other values at a place would make none of the right gradients wrong.
+
+        True where that is not known.
+        """
+        place = change.place
+        probe = probed(place)
+        if probe is None:
+            return True
+        other = replace(change, new=probe, others=())
+        moved = self.trials.moved_by(other, piece)
+        return moved is None or (bool(moved & {*wrong}) and moved <= {*wrong})
 
     def _hit(self, size: float, change: Change, piece: Piece, wrong: tuple[str, ...]) -> Hit | None:
         covers = self.trials.covered(change, piece, wrong)
@@ -111,11 +155,12 @@ class SourceSearch:
             return None
         return Hit(change, piece, covers, written(change, piece), size)
 
-    def _by_size(self, *, inserted: bool, forward: bool) -> list[tuple[float, Change, Piece]]:
+    def _by_size(self, *, forward: bool) -> list[Sized]:
         every = [
             (size_of(change), change, piece)
             for piece in self.pieces
             if piece.in_forward == forward
-            for change in changes(piece, inserted=inserted)
+            for inserted in (False, True)
+            for change in changes(piece, self.borrowed, inserted=inserted)
         ]
         return sorted(every, key=lambda each: each[0])

@@ -1,36 +1,64 @@
-"""The size of a change in the source."""
+"""The size of a change in the source: the number of words that change."""
 
 from __future__ import annotations
 
 import ast
 import difflib
-import io
-import tokenize
-from typing import Final
+import re
+from typing import Any, Final
 
 from handgrad.checking.alignment.changes import Change
 
-_WORDS: Final = (tokenize.NAME, tokenize.NUMBER, tokenize.OP, tokenize.STRING)
-#: Two brackets count as one word.
-_BRACKET: Final = 0.5
+#: Names, numbers with their sign, strings, operators. A minus between two has spaces around it.
+_WORD: Final = re.compile(r"-?\d[\w.]*|\w+|'[^']*'|\"[^\"]*\"|\*\*|//|[<>=!+*/@-]=|->|[^\s\w]")
+#: Brackets, commas and dots are no words of their own.
+_PUNCTUATION: Final = "()[]{},.:="
+_SMALL: Final = 0.1
 
 
 def size_of(change: Change) -> float:
-    """The number of words of the statement that change."""
+    """The words that change, of the expression at the place or of the statement."""
+    old = change.place.get()
+    if change.others or isinstance(old, ast.stmt) or not isinstance(change.new, ast.AST):
+        return _of_statements(change, old)
+    around: Any = change.place.parent
+    before, after = _words(old), _words(change.new)
+    if isinstance(around, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Subscript | ast.Compare):
+        before, after = _bracketed(old, before), _bracketed(change.new, after)
+    return _difference(before, after)
+
+
+def _of_statements(change: Change, old: Any) -> float:
     before = _words(change.statement)
     with change.made():
         now = change.place.get()
         after = _words(now if isinstance(now, ast.stmt) else change.statement)
+    return _difference(before, after) + 2.0 * len(change.others) * isinstance(old, ast.stmt)
+
+
+def _difference(before: list[str], after: list[str]) -> float:
+    if set(before) <= set(after) and _goes_through(before, after):
+        return _weight(after) - _weight(before)
     size = 0.0
-    matcher = difflib.SequenceMatcher(None, before, after, False)
-    for tag, i, j, m, n in matcher.get_opcodes():
+    for tag, i, j, m, n in difflib.SequenceMatcher(None, before, after, False).get_opcodes():
         if tag != "equal":
             size += max(_weight(before[i:j]), _weight(after[m:n]))
-    return size + 2.0 * len(change.others)
+    return size
+
+
+def _goes_through(before: list[str], after: list[str]) -> bool:
+    """Return whether words are only added, which needs no matching."""
+    words = iter(after)
+    return all(word in words for word in before)
+
+
+def _bracketed(node: ast.AST, words: list[str]) -> list[str]:
+    """Words in the brackets that an expression mostly gets within another."""
+    return ["(", *words, ")"] if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare) else words
 
 
 def _weight(words: list[str]) -> float:
-    return sum(_BRACKET if word in "()" else 1.0 for word in words)
+    return sum(_SMALL if word in _PUNCTUATION else 1.0 for word in words)
 
 
 def _words(node: ast.AST) -> list[str]:
@@ -39,9 +67,4 @@ def _words(node: ast.AST) -> list[str]:
         node = node.iter
     elif isinstance(node, ast.If):
         node = node.test
-    text = ast.unparse(node)
-    try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    except (tokenize.TokenError, IndentationError):
-        return text.split()
-    return [token.string for token in tokens if token.type in _WORDS]
+    return _WORD.findall(ast.unparse(node))

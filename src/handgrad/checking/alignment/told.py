@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from handgrad.checking.alignment.budget import Budget
 from handgrad.checking.alignment.kept import TooMuchError
-from handgrad.checking.alignment.search import Hit, SourceSearch
+from handgrad.checking.alignment.search import NEAR, Hit, SourceSearch
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.report import Fault
 from handgrad.checking.trial import TrialRun
@@ -17,6 +18,16 @@ from handgrad.forward_backward import ForwardBackward
 
 #: Of a change that was run and has no rival: on other sizes another one may do the same.
 _SURE: Final = 0.9
+#: Of one that leaves other gradients wrong, which another change may put right together with it.
+_IN_PART: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Told:
+    """A fault, and the diffs of the changes that are hardly larger, by their lines."""
+
+    fault: Fault
+    near: Mapping[int, str]
 
 
 def faults(
@@ -27,28 +38,30 @@ def faults(
     rng: np.random.Generator,
     situation: str,
     budget: Budget,
-) -> list[Fault]:
+) -> list[Told]:
     """One fault for every gradient that a change of the user's source puts right."""
     with budget.spent() as seconds:
         try:
             told = SourceSearch(functions, draws, runs, wrong, rng, seconds).faults()
         except TooMuchError:  # a target that cannot be put back is run as it is alone
             return []
-    return [_fault(name, same, situation) for same in told for name in same[0].covers]
+    covered = {name for same in told for name in same[0].covers}
+    sure = _SURE if covered == {*wrong} else _IN_PART
+    return [_told(name, same, situation, sure) for same in told for name in same[0].covers]
 
 
-def _fault(name: str, same: Sequence[Hit], situation: str) -> Fault:
+def _told(name: str, same: Sequence[Hit], situation: str, sure: float) -> Told:
+    near = [hit for hit in same if hit.size <= same[0].size + NEAR]
+    diffs = [(hit.change.line, "" if hit.written is None else hit.written.diff) for hit in near]
+    return Told(_fault(name, near, situation, sure), dict(reversed(diffs)))
+
+
+def _fault(name: str, same: Sequence[Hit], situation: str, sure: float) -> Fault:
     best, *others = same
     change = best.change
     message = f"d{name}: {change.phrase} (line {change.line})"
-    if best.written is not None:
-        message += f"; right with `{best.written.line}`"
     here = (change.kind, change.line)
-    rivals = [
-        hit
-        for hit in others
-        if hit.rank == best.rank and (hit.change.kind, hit.change.line) != here
-    ]
+    rivals = [hit for hit in others if (hit.change.kind, hit.change.line) != here]
     if rivals:
         other = rivals[0].change
         message += f" (or, with the same effect here: {other.phrase}, line {other.line})"
@@ -58,7 +71,7 @@ def _fault(name: str, same: Sequence[Hit], situation: str) -> Fault:
         change.kind,
         change.part,
         message,
-        _SURE / (len(places) + bool(rivals)),
+        sure / (len(places) + bool(rivals)),
         situation,
         tuple((hit.change.kind, hit.change.phrase) for hit in rivals[:1]),
         line=change.line,

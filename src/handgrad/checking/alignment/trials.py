@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import io
 import warnings
-from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,38 @@ class Trials:
             _, cache = run_forward(functions, runs[0].arrays)
             backward(functions, copy.deepcopy(runs[0].dy), cache)
 
+    def moved_by(self, change: Change, piece: Piece) -> set[str] | None:
+        """The gradients of the first draw that a change makes others; None where it raises."""
+        with change.made():
+            try:
+                code = piece.compiled()
+            except ValueError:
+                return None
+        draw, done = self.draws[0], self.runs[0]
+        try:
+            with self._quiet(piece, code), self.lines.bounded():
+                _, cache = run_forward(self.functions, done.arrays)
+                found = backward(self.functions, copy.deepcopy(done.dy), cache)
+        except Exception:  # an index, or a size, is no place for such values
+            return None
+        names = self.functions.gradients
+        return {name for name in names if not close(found[name], draw.found[name], draw.dy)}
+
+    @contextmanager
+    def _quiet(self, piece: Piece, code: Any) -> Iterator[None]:
+        """A run with other code in force: what it leaves and prints is as if it had not been."""
+        quiet = io.StringIO()  # what the user's code prints it would print a thousand times
+        with (
+            piece.in_force(code),
+            self.kept.put_back(),
+            warnings.catch_warnings(),
+            np.errstate(all="ignore"),
+            redirect_stdout(quiet),
+            redirect_stderr(quiet),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+
     def covered(self, change: Change, piece: Piece, wrong: tuple[str, ...]) -> tuple[str, ...]:
         """The wrong gradients that a change puts right on every draw, if it spoils none."""
         with change.made():
@@ -69,17 +101,8 @@ class Trials:
         return self._covered_by(piece, code, wrong)
 
     def _covered_by(self, piece: Piece, code: Any, wrong: tuple[str, ...]) -> tuple[str, ...]:
-        quiet = io.StringIO()  # what the user's code prints it would print a thousand times
         try:
-            with (
-                piece.in_force(code),
-                self.kept.put_back(),
-                warnings.catch_warnings(),
-                np.errstate(all="ignore"),
-                redirect_stdout(quiet),
-                redirect_stderr(quiet),
-            ):
-                warnings.simplefilter("ignore")
+            with self._quiet(piece, code):
                 with self.lines.bounded():
                     found = self._on_draw(0, wrong)
                 with self.lines.bounded():

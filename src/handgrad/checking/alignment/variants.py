@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from typing import Any, Final
 
 #: A new node, the kind of the fault, the part concerned, and the sentence.
@@ -17,7 +16,8 @@ def parsed(text: str) -> ast.expr:
 
 
 def binary(left: ast.expr, op: ast.operator, right: ast.expr) -> ast.expr:
-    return ast.BinOp(copy.deepcopy(left), op, copy.deepcopy(right))
+    """An operation on nodes that may stand elsewhere in the tree too: none of them is changed."""
+    return ast.BinOp(left, op, right)
 
 
 def option(name: str, value: Any) -> ast.keyword:
