@@ -86,7 +86,7 @@ PYTORCH_SIGNATURES: Final = {
     "handgrad.kernels.adamw.update",
 }
 #: Functions whose parameters are a table's columns: the options of a command.
-LONG_SIGNATURES: Final = {"handgrad.cli.train.command"}
+LONG_SIGNATURES: Final = {f"handgrad.cli.{name}.command" for name in ("check", "notes", "train")}
 
 
 def may_import() -> dict[str, set[str]]:

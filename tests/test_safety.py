@@ -25,10 +25,11 @@ MODULES = {
 KEYWORDS = {"allow_pickle", "shell"}
 #: A file and what it uses, with the reason.
 ALLOWED = {
-    ("targets.py", "exec_module"): "`handgrad check file.py` runs the user's file on purpose",
+    ("importing.py", "exec_module"): "`handgrad check file.py` runs the user's file on purpose",
     ("exercises/course.py", "exec"): "the package's own solution with a mistake of its own list",
     ("program/instrument.py", "compile"): "a function that is called anyway, so that it records",
     ("program/standins.py", "__import__"): "an import in a function that is called anyway",
+    ("program/source.py", "compile"): "the text of `python -c`, which runs already",
     ("program/marking.py", "compile"): "a function that is called anyway, with its loops marked",
     ("checking/alignment/pieces.py", "compile"): "a function that is called anyway, changed",
     **dict.fromkeys(
@@ -36,10 +37,9 @@ ALLOWED = {
         "a part of a function that is called anyway, in its own names",
     ),
     ("mpi/lost.py", "subprocess"): "a process of Python's that speaks when the ranks are gone",
-    **dict.fromkeys(
-        [("jax/loops.py", name) for name in ("exec", "compile")],
-        "the source of an op of the package, with its loop as a scan",
-    ),
+    ("jax/loops.py", "exec"): "the source of an op of the package, with its loop as a scan",
+    ("cli/marked.py", "subprocess"): "git, which knows what changed",
+    ("cli/watching.py", "subprocess"): "handgrad itself, anew for each change of the file",
     **dict.fromkeys(
         [("deriving/written.py", name) for name in ("exec", "compile")],
         "source that the derivation wrote, so that it is proved by running it",

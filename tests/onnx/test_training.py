@@ -103,6 +103,8 @@ def test_two_steps_of_every_layer(case: LayerCase, tmp_path) -> None:
 
     def make(rng: np.random.Generator) -> Any:
         x = rng.integers(0, 7, case.shape) if case.tokens else rng.standard_normal(case.shape)
+        for column in case.levels:
+            x[:, column] = rng.integers(0, 3, len(x)) + 0.25
         return x, rng.standard_normal(shape)
 
     path = tmp_path / "training.onnx"

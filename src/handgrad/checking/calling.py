@@ -17,7 +17,7 @@ from handgrad.checking.tensors import as_arrays, as_tensors
 Function = Callable[..., Any]
 
 
-class Kept(NamedTuple):
+class KeptArray(NamedTuple):
     """The cache of a convention: everything that backward may be given again."""
 
     values: tuple[Any, ...]
@@ -63,10 +63,10 @@ class Convention:
         def run(*arrays: Any, **options: Any) -> tuple[Any, Any]:
             result, given, context = self.called(forward, arrays, options)
             outputs, caches = self.split(result, forward)
-            kept = Kept(given, outputs, caches, context)
+            kept = KeptArray(given, outputs, caches, context)
             return (as_arrays(outputs) if self.tensors else outputs), kept
 
-        def back(dy: Any, kept: Kept) -> Any:
+        def back(dy: Any, kept: KeptArray) -> Any:
             return self.gradients(self.returned(backward, dy, kept), backward)
 
         back.__qualname__ = getattr(backward, "__qualname__", "backward")
@@ -82,7 +82,7 @@ class Convention:
         result = forward(*((context,) if self.context else ()), *given, **options)
         return result, given, context
 
-    def returned(self, backward: Function, dy: Any, kept: Kept) -> Any:
+    def returned(self, backward: Function, dy: Any, kept: KeptArray) -> Any:
         """What backward gives, as arrays, times what flows back where it does not ask for that."""
         found = backward(*self.arguments(dy, kept))
         owner = getattr(backward, "__self__", None)
@@ -105,7 +105,7 @@ class Convention:
         y = tuple(result[: self.outputs])
         return (y[0] if self.outputs == 1 else y), tuple(result[self.outputs :])
 
-    def arguments(self, dy: Any, kept: Kept) -> tuple[Any, ...]:
+    def arguments(self, dy: Any, kept: KeptArray) -> tuple[Any, ...]:
         """What backward is called with."""
         dy = as_tensors(dy) if self.tensors else dy
         cotangents = iter(dy if self.roles.count("dy") > 1 else (dy,))

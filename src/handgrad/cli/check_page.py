@@ -16,6 +16,7 @@ from handgrad.checking.trial import numeric_gradient, run
 from handgrad.cli.options import settings_of
 from handgrad.cli.requests import Outcome
 from handgrad.cli.results import fault_line
+from handgrad.data.files import read_bytes
 from handgrad.escaping import printable
 from handgrad.printing import html
 from handgrad.targets import op_of
@@ -56,7 +57,7 @@ def _sources(outcome: Outcome) -> Iterator[str]:
         if line is None or line in seen:
             continue
         seen.add(line)
-        lines = Path(home).read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = read_bytes(Path(home), "source").decode("utf-8", "replace").splitlines()
         first = max(line - _AROUND, 1)
         shown = []
         for number, text in enumerate(lines[first - 1 : line + _AROUND - 1], first):

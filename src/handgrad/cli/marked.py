@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Final
 
 from handgrad.cli.requests import Request, request_of
-from handgrad.errors import ArgumentError
+from handgrad.data.files import read_utf8
+from handgrad.errors import ArgumentError, DataError
 from handgrad.targets import PAIRS, partners
 
 _MARK: Final = re.compile(r"\s*#\s*handgrad:\s*check\b(?P<options>.*)")
 
 
 @dataclass(frozen=True)
-class Found:
+class Marked:
     """A function or class with a backward; its options are None where it is not marked."""
 
     file: Path
@@ -39,12 +40,12 @@ class Found:
         return request_of(self.target, self.options or "")
 
 
-def found_in(file: Path) -> list[Found]:
+def found_in(file: Path) -> list[Marked]:
     """What is marked in a file, and what has a backward and no mark; none of a broken file."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_utf8(file)
         tree = ast.parse(text)
-    except (OSError, SyntaxError, ValueError):
+    except (DataError, SyntaxError, ValueError):
         return []
     lines = text.splitlines()
     known = {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
@@ -54,7 +55,7 @@ def found_in(file: Path) -> list[Found]:
             continue
         options = _mark_above(node, lines)
         if options is not None or _has_backward(node, known):
-            found.append(Found(file, node.name, node.lineno, options))
+            found.append(Marked(file, node.name, node.lineno, options))
     return found
 
 
@@ -107,7 +108,7 @@ def _git(*arguments: str) -> str:
     return done.stdout
 
 
-def unmarked(found: Sequence[Found]) -> Iterator[str]:
+def unmarked(found: Sequence[Marked]) -> Iterator[str]:
     """A sentence for every one that is not marked."""
     for each in found:
         if each.options is None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree
 
+from handgrad.data.files import read_bytes
+from handgrad.errors import DataError
 from handgrad.escaping import printable
 from handgrad.targets import PAIRS
 
@@ -46,8 +48,8 @@ def fault_line(fault: Fault, file: Path, name: str) -> int | None:
 def line_of(file: Path, name: str) -> int | None:
     """The line where a function is defined, or a class's backward; None where it is not there."""
     try:
-        body = ast.parse(file.read_bytes()).body
-    except (OSError, SyntaxError, ValueError):
+        body = ast.parse(read_bytes(file, "source")).body
+    except (DataError, SyntaxError, ValueError):
         return None
     wanted = name.partition(".")[0] or "backward"
     for node in body:

@@ -13,13 +13,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from handgrad.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from handgrad.arrays import Array
     from handgrad.inference.trained import TrainedModel
     from handgrad.layers.base import Layer
     from handgrad.losses import Loss
@@ -61,10 +60,10 @@ def export_training(
     loss: Loss,
     optimizer: Optimizer,
     path: str | os.PathLike[str],
-    batch: tuple[Any, Any],
+    batch: tuple[object, object],
     *,
     start: str | os.PathLike[str] | None = None,
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, Array]:
     """Write a training step as one ONNX graph: forward, loss, backward and the optimizer's update.
 
     The operators are standard ones of version 17, so that any runtime of ONNX trains with the file,

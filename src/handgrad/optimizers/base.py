@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from handgrad import kernels
 from handgrad.arrays import Array
@@ -222,14 +222,14 @@ class Optimizer(metaclass=Explained):
         gradients: Mapping[str, Array],
         slots: Mapping[str, Mapping[str, Array]],
         *,
-        lr: Any,
-        step: Any,
+        lr: ArrayLike,
+        step: ArrayLike,
     ) -> tuple[dict[str, Array], dict[str, dict[str, Array]]]:
         """New parameters and slots by the rule, on arrays of any library; nothing here changes.
 
         `lr` and `step`, counted from 1, may be arrays too.
         """
-        settings = {"lr": lr, **self.hyperparameters}
+        settings: dict[str, Any] = {"lr": lr, **self.hyperparameters}
         if self.counts_steps:
             settings["step"] = step
         found: dict[str, Array] = {}

@@ -103,7 +103,7 @@ def accelerate(module: torch.nn.Module) -> Acceleration:
     return Acceleration(replaced, left)
 
 
-def restore(module: Any) -> Acceleration:
+def restore(module: nn.Module) -> Acceleration:
     """Make the modules of handgrad.torch in a model PyTorch's own again, in place; report it.
 
     It undoes `accelerate`: modules stay the objects that they are, with their parameters, buffers,

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking.alignment.changes import Place
-from handgrad.checking.alignment.pieces import Piece
+from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.variants import Variant, binary, parsed
 from handgrad.checking.alignment.wording import said
@@ -24,7 +24,7 @@ _ELEMENTWISE: Final = frozenset(
 class Borrowed:
     """What forward and backward are written with."""
 
-    def __init__(self, pieces: Iterable[Piece]) -> None:
+    def __init__(self, pieces: Iterable[CodePiece]) -> None:
         indices: dict[str, ast.expr] = {}
         conditions: dict[str, ast.expr] = {}
         functions: dict[str, ast.expr] = {}

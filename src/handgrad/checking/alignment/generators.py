@@ -17,7 +17,7 @@ from handgrad.checking.alignment.borrowing import (
 )
 from handgrad.checking.alignment.changes import Change, Head, Place, expressions, statements
 from handgrad.checking.alignment.inserting import inserted_at, of_whole
-from handgrad.checking.alignment.pieces import Function, Piece
+from handgrad.checking.alignment.pieces import CodePiece, Function
 from handgrad.checking.alignment.replacing import bounds, of_bound, of_expression
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.variants import SIGN
@@ -25,7 +25,7 @@ from handgrad.checking.alignment.wording import said
 from handgrad.checking.attempts import attempted
 
 
-def changes(piece: Piece, borrowed: Borrowed, *, inserted: bool) -> Iterator[Change]:
+def changes(piece: CodePiece, borrowed: Borrowed, *, inserted: bool) -> Iterator[Change]:
     """All changes of a function's lines: those of what is there, or insertions."""
     for function, call in piece.regions:
         scope = CallScope(function, call)

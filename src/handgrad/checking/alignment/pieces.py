@@ -102,7 +102,7 @@ def _makes_memory(code: CodeType) -> bool:
 
 
 @dataclass(eq=False)
-class Piece:
+class CodePiece:
     """A function of the user's: its tree, and those who run its code.
 
     regions: the functions in it of which lines may be changed, each with what was seen of it.
@@ -139,7 +139,7 @@ class Piece:
                 function.__code__ = own
 
 
-def pieces(forward: dict[CodeType, Call], backward: dict[CodeType, Call]) -> list[Piece]:
+def pieces(forward: dict[CodeType, Call], backward: dict[CodeType, Call]) -> list[CodePiece]:
     """The functions that run in backward, then those that run in forward alone."""
     every = {**backward, **{code: call for code, call in forward.items() if code not in backward}}
     inner = {each for code in every for each in nested(code) if each is not code}
@@ -161,7 +161,7 @@ def _piece(
     every: dict[CodeType, Call],
     backward: dict[CodeType, Call],
     functions: list[FunctionType],
-) -> Piece | None:
+) -> CodePiece | None:
     tree = _tree(code)
     if tree is None or not functions:
         return None
@@ -174,7 +174,7 @@ def _piece(
             if isinstance(node, Function) and _is_of(node, each):
                 regions.append((node, every[each]))
                 break
-    return Piece(code, functions, tree, module, regions, not late)
+    return CodePiece(code, functions, tree, module, regions, not late)
 
 
 def _is_of(node: ast.AST, code: CodeType) -> bool:

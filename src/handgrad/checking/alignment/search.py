@@ -18,10 +18,10 @@ import numpy as np
 from handgrad.checking.alignment.borrowing import Borrowed
 from handgrad.checking.alignment.changes import Change, probed
 from handgrad.checking.alignment.generators import changes
-from handgrad.checking.alignment.pieces import Piece, observed, pieces
+from handgrad.checking.alignment.pieces import CodePiece, observed, pieces
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.trials import Trials
-from handgrad.checking.alignment.written import Written, written
+from handgrad.checking.alignment.written import WrittenDiff, written
 from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.trial import TrialRun, backward
@@ -29,7 +29,7 @@ from handgrad.checking.trial import forward as run_forward
 from handgrad.forward_backward import ForwardBackward
 
 #: A change with its size and the function that it is made in.
-Sized = tuple[float, Change, Piece]
+Sized = tuple[float, Change, CodePiece]
 #: Changes of so many words more are told as rivals of the smallest.
 NEAR: Final = 2.0
 #: Seconds after which the time is asked for again.
@@ -44,9 +44,9 @@ class Hit:
     """
 
     change: Change
-    piece: Piece
+    piece: CodePiece
     covers: tuple[str, ...]
-    written: Written | None
+    written: WrittenDiff | None
     size: float
 
     @property
@@ -80,7 +80,7 @@ class SourceSearch:
         return self._late
 
     @cached_property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[CodePiece]:
         """The user's functions that run in a pass; none where it leaves arrays and Python."""
         done = self.runs[0]
         with self.trials.kept.put_back():
@@ -136,7 +136,7 @@ class SourceSearch:
         yield rest
         yield self._by_size(forward=True)
 
-    def _reaches_alone(self, change: Change, piece: Piece, wrong: tuple[str, ...]) -> bool:
+    def _reaches_alone(self, change: Change, piece: CodePiece, wrong: tuple[str, ...]) -> bool:
         """Return whether other values at a place would make none of the right gradients wrong.
 
         True where that is not known.
@@ -149,7 +149,9 @@ class SourceSearch:
         moved = self.trials.moved_by(other, piece)
         return moved is None or (bool(moved & {*wrong}) and moved <= {*wrong})
 
-    def _hit(self, size: float, change: Change, piece: Piece, wrong: tuple[str, ...]) -> Hit | None:
+    def _hit(
+        self, size: float, change: Change, piece: CodePiece, wrong: tuple[str, ...]
+    ) -> Hit | None:
         covers = self.trials.covered(change, piece, wrong)
         if not covers:
             return None

@@ -15,7 +15,7 @@ import numpy as np
 from handgrad.checking.alignment.bounded import LoopLines
 from handgrad.checking.alignment.changes import Change
 from handgrad.checking.alignment.kept import Kept
-from handgrad.checking.alignment.pieces import Piece
+from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.differences import directional
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.trial import TrialRun, backward, close, contraction, leaves, noise
@@ -59,7 +59,7 @@ class Trials:
             _, cache = run_forward(functions, runs[0].arrays)
             backward(functions, copy.deepcopy(runs[0].dy), cache)
 
-    def moved_by(self, change: Change, piece: Piece) -> set[str] | None:
+    def moved_by(self, change: Change, piece: CodePiece) -> set[str] | None:
         """The gradients of the first draw that a change makes others; None where it raises."""
         with change.made():
             try:
@@ -77,7 +77,7 @@ class Trials:
         return {name for name in names if not close(found[name], draw.found[name], draw.dy)}
 
     @contextmanager
-    def _quiet(self, piece: Piece, code: Any) -> Iterator[None]:
+    def _quiet(self, piece: CodePiece, code: Any) -> Iterator[None]:
         """A run with other code in force: what it leaves and prints is as if it had not been."""
         quiet = io.StringIO()  # what the user's code prints it would print a thousand times
         with (
@@ -91,7 +91,7 @@ class Trials:
             warnings.simplefilter("ignore")
             yield
 
-    def covered(self, change: Change, piece: Piece, wrong: tuple[str, ...]) -> tuple[str, ...]:
+    def covered(self, change: Change, piece: CodePiece, wrong: tuple[str, ...]) -> tuple[str, ...]:
         """The wrong gradients that a change puts right on every draw, if it spoils none."""
         with change.made():
             try:
@@ -100,7 +100,7 @@ class Trials:
                 return ()
         return self._covered_by(piece, code, wrong)
 
-    def _covered_by(self, piece: Piece, code: Any, wrong: tuple[str, ...]) -> tuple[str, ...]:
+    def _covered_by(self, piece: CodePiece, code: Any, wrong: tuple[str, ...]) -> tuple[str, ...]:
         try:
             with self._quiet(piece, code):
                 with self.lines.bounded():

@@ -7,11 +7,11 @@ import linecache
 from dataclasses import dataclass
 
 from handgrad.checking.alignment.changes import Change
-from handgrad.checking.alignment.pieces import Piece
+from handgrad.checking.alignment.pieces import CodePiece
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenDiff:
     """The lines of a file that change, before and after."""
 
     first: int
@@ -32,7 +32,7 @@ class Written:
         return "\n".join([head, *removed, *added])
 
 
-def written(change: Change, piece: Piece) -> Written | None:
+def written(change: Change, piece: CodePiece) -> WrittenDiff | None:
     """The text of a change, None where no text that is tried means the same."""
     lines = [line.rstrip("\n") for line in linecache.getlines(piece.code.co_filename)]
     old, statement = change.place.get(), change.statement
@@ -59,7 +59,7 @@ def written(change: Change, piece: Piece) -> Written | None:
         before, after, first = before[1:], after[1:], first + 1
     while before and after and before[-1] == after[-1] and len(before) == len(after) > 1:
         before, after = before[:-1], after[:-1]
-    return Written(first, tuple(before), tuple(after))
+    return WrittenDiff(first, tuple(before), tuple(after))
 
 
 def _forms(new: ast.AST) -> list[str]:

@@ -26,7 +26,7 @@ from handgrad.program.sizes import ONE
 _IGNORED: Final = ("device", "copy")
 
 
-class Traced(Operators):
+class TracedArray(Operators):
     """An array of a traced step."""
 
     def __init__(self, node: Node) -> None:
@@ -61,15 +61,15 @@ class Traced(Operators):
     def __repr__(self) -> str:
         return f"traced {self.node!r}"
 
-    def __getitem__(self, key: Any) -> Traced:
+    def __getitem__(self, key: Any) -> TracedArray:
         arrays, index = template(self.node, unwrapped(key))
         if None not in index:
-            return Traced(build("getitem", self.node, *arrays, index=index))
+            return TracedArray(build("getitem", self.node, *arrays, index=index))
         # New axes are a reshape of what the rest of the index selects.
         found = build("getitem", self.node, *arrays, index=tuple(i for i in index if i is not None))
         sizes = iter(found.shape)
         places = (i for i in index if i is None or isinstance(i, slice))
-        return Traced(
+        return TracedArray(
             build("reshape", found, shape=tuple(ONE if i is None else next(sizes) for i in places))
         )
 
@@ -114,7 +114,7 @@ def applied(function: Any, *args: Any, **kwargs: Any) -> Any:
     """A function of NumPy on traced arrays, as the nodes of its primitives."""
     if function is np.astype:
         array, dtype, *_ = args
-        return Traced(cast(array.node, dtype))
+        return TracedArray(cast(array.node, dtype))
     known = FUNCTIONS.get(function)
     if known is None:
         raise _refusal(f"calls {getattr(function, '__name__', function)}")
@@ -123,7 +123,7 @@ def applied(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 def unwrapped(x: Any) -> Any:
     """Nodes in the place of arrays, in tuples, lists and slices too."""
-    if isinstance(x, Traced):
+    if isinstance(x, TracedArray):
         return x.node
     if isinstance(x, np.ndarray):
         return as_node(x)
@@ -131,9 +131,9 @@ def unwrapped(x: Any) -> Any:
 
 
 def wrapped(x: Any) -> Any:
-    """Traced arrays in the place of nodes."""
+    """TracedArray arrays in the place of nodes."""
     if isinstance(x, Node):
-        return Traced(x)
+        return TracedArray(x)
     return type(x)(map(wrapped, x)) if type(x) in (tuple, list) else x
 
 

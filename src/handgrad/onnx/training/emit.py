@@ -16,12 +16,12 @@ DOUBLE: Final = np.dtype(np.float64)
 INTEGER: Final = np.dtype(np.int64)
 TRUTH: Final = np.dtype(np.bool_)
 #: The value of a node, whose operands are there already.
-Rule: TypeAlias = Callable[["Emitter", Node], Value]
+Rule: TypeAlias = Callable[["GraphEmitter", Node], Value]
 #: Arrays of one value with more elements are made when the graph runs.
 _SMALL: Final = 16
 
 
-class Emitter:
+class GraphEmitter:
     """Values of the graph by node, each with its type.
 
     A number that only the step's number and constants decide is computed in float64, whatever the

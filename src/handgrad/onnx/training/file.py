@@ -18,7 +18,7 @@ from handgrad.layers.base import Layer
 from handgrad.losses import Loss
 from handgrad.onnx.export.file import save
 from handgrad.onnx.graph import IR_VERSION, OPSET, Graph
-from handgrad.onnx.training.emit import Emitter, lengths, number
+from handgrad.onnx.training.emit import GraphEmitter, lengths, number
 from handgrad.onnx.training.primitives import RULES
 from handgrad.onnx.training.step import TracedStep, traced_step
 from handgrad.optimizers import Optimizer
@@ -53,7 +53,7 @@ def write(
 def step_proto(step: TracedStep, dtype: np.dtype[Any]) -> onnx.ModelProto:
     """The step as a model of ONNX whose floats have this type."""
     g = Graph(dtype, {}, lambda _: None)
-    e = Emitter(g, RULES)
+    e = GraphEmitter(g, RULES)
     inputs = []
     for name, node in step.inputs.items():
         own = e.of_kind(node.kind)

@@ -10,7 +10,7 @@ import numpy as np
 
 from handgrad.errors import ArgumentError
 from handgrad.onnx.graph import Value
-from handgrad.onnx.training.emit import INTEGER, TRUTH, Emitter, Rule, lengths, number
+from handgrad.onnx.training.emit import INTEGER, TRUTH, GraphEmitter, Rule, lengths, number
 from handgrad.program.node import Node
 from handgrad.program.primitives.index import Slot
 from handgrad.program.sizes import Size
@@ -19,7 +19,7 @@ from handgrad.program.sizes import Size
 def _plain(operator: str) -> Rule:
     """An operator whose operands have the type of its result."""
 
-    def rule(e: Emitter, node: Node) -> Value:
+    def rule(e: GraphEmitter, node: Node) -> Value:
         dtype = e.dtype(node)
         return e.graph.op(operator, *(e.value(a, dtype) for a in node.args))
 
@@ -27,7 +27,7 @@ def _plain(operator: str) -> Rule:
 
 
 def _comparison(operator: str, negated: bool = False) -> Rule:
-    def rule(e: Emitter, node: Node) -> Value:
+    def rule(e: GraphEmitter, node: Node) -> Value:
         dtype = e.common(node.args)
         truth = e.graph.op(operator, *(e.value(a, dtype) for a in node.args))
         return e.graph.op("Not", truth) if negated else truth
@@ -43,7 +43,7 @@ def _test(operator: str) -> Rule:
     return lambda e, node: e.graph.op(operator, e.value(node.args[0]))
 
 
-def _power(e: Emitter, node: Node) -> Value:
+def _power(e: GraphEmitter, node: Node) -> Value:
     base, exponent = node.args
     dtype = e.dtype(node)
     x = e.value(base, dtype)
@@ -52,7 +52,7 @@ def _power(e: Emitter, node: Node) -> Value:
     return e.graph.op("Pow", x, e.value(exponent, dtype))
 
 
-def _where(e: Emitter, node: Node) -> Value:
+def _where(e: GraphEmitter, node: Node) -> Value:
     condition, x, y = node.args
     dtype = e.dtype(node)
     truth = e.value(condition, TRUTH)
@@ -62,18 +62,18 @@ def _where(e: Emitter, node: Node) -> Value:
     return e.graph.op("Where", truth, e.value(x, dtype), e.value(y, dtype))
 
 
-def _clip(e: Emitter, node: Node) -> Value:
+def _clip(e: GraphEmitter, node: Node) -> Value:
     dtype = e.dtype(node)
     x, low, high = (e.value(a, dtype) for a in node.args)
     return e.graph.op("Min", e.graph.op("Max", x, low), high)
 
 
-def _log1p(e: Emitter, node: Node) -> Value:
+def _log1p(e: GraphEmitter, node: Node) -> Value:
     dtype = e.dtype(node)
     return _log_above_one(e, e.value(node.args[0], dtype), dtype)
 
 
-def _log_above_one(e: Emitter, x: Value, dtype: np.dtype[Any]) -> Value:
+def _log_above_one(e: GraphEmitter, x: Value, dtype: np.dtype[Any]) -> Value:
     """log(1 + x) · x / ((1 + x) − 1), which is right where 1 + x rounds most of x away."""
     g = e.graph
     zero, one = (g.constant(np.full((), value, dtype)) for value in (0, 1))
@@ -84,7 +84,7 @@ def _log_above_one(e: Emitter, x: Value, dtype: np.dtype[Any]) -> Value:
     return g.op("Where", is_lost, x, g.op("Mul", g.op("Log", above), ratio))
 
 
-def _softplus(e: Emitter, node: Node) -> Value:
+def _softplus(e: GraphEmitter, node: Node) -> Value:
     """max(x, 0) + log(1 + exp(−|x|)): runtimes have Softplus for float32 alone."""
     g, dtype = e.graph, e.dtype(node)
     x = e.value(node.args[0], dtype)
@@ -93,7 +93,7 @@ def _softplus(e: Emitter, node: Node) -> Value:
     return g.op("Add", positive, _log_above_one(e, small, dtype))
 
 
-def _logaddexp(e: Emitter, node: Node) -> Value:
+def _logaddexp(e: GraphEmitter, node: Node) -> Value:
     """max(a, b) + log(1 + exp(−|a − b|)), where two infinities have no distance."""
     g, dtype = e.graph, e.dtype(node)
     a, b = (e.value(operand, dtype) for operand in node.args)
@@ -103,7 +103,7 @@ def _logaddexp(e: Emitter, node: Node) -> Value:
     return g.op("Add", g.op("Max", a, b), rest)
 
 
-def _sum(e: Emitter, node: Node) -> Value:
+def _sum(e: GraphEmitter, node: Node) -> Value:
     return e.graph.op(
         "ReduceSum",
         e.value(node.args[0], e.dtype(node)),
@@ -113,7 +113,7 @@ def _sum(e: Emitter, node: Node) -> Value:
 
 
 def _reduction(operator: str) -> Rule:
-    def rule(e: Emitter, node: Node) -> Value:
+    def rule(e: GraphEmitter, node: Node) -> Value:
         axes, keepdims = list(node.attrs["axis"]), int(node.attrs["keepdims"])
         x = e.value(node.args[0], e.dtype(node))
         return e.graph.op(operator, x, axes=axes, keepdims=keepdims)
@@ -122,42 +122,42 @@ def _reduction(operator: str) -> Rule:
 
 
 def _index_of(operator: str) -> Rule:
-    def rule(e: Emitter, node: Node) -> Value:
+    def rule(e: GraphEmitter, node: Node) -> Value:
         x = e.value(node.args[0], e.graph.dtype)
         return e.graph.op(operator, x, axis=node.attrs["axis"], keepdims=0)
 
     return rule
 
 
-def _cast(e: Emitter, node: Node) -> Value:
+def _cast(e: GraphEmitter, node: Node) -> Value:
     return e.value(node.args[0], e.dtype(node))
 
 
-def _reshape(e: Emitter, node: Node) -> Value:
+def _reshape(e: GraphEmitter, node: Node) -> Value:
     return e.graph.op("Reshape", e.value(node.args[0]), e.graph.ints(*lengths(node)))
 
 
-def _transpose(e: Emitter, node: Node) -> Value:
+def _transpose(e: GraphEmitter, node: Node) -> Value:
     return _permuted(e, e.value(node.args[0]), node.attrs["axes"])
 
 
-def _broadcast(e: Emitter, node: Node) -> Value:
+def _broadcast(e: GraphEmitter, node: Node) -> Value:
     return e.graph.op("Expand", e.value(node.args[0]), e.graph.ints(*lengths(node)))
 
 
-def _concatenate(e: Emitter, node: Node) -> Value:
+def _concatenate(e: GraphEmitter, node: Node) -> Value:
     dtype = e.dtype(node)
     parts = [e.value(a, dtype) for a in node.args if np.size(a.value)]
     return e.graph.op("Concat", *parts, axis=node.attrs["axis"])
 
 
-def _pile(e: Emitter, node: Node) -> Value:
+def _pile(e: GraphEmitter, node: Node) -> Value:
     dtype, first = e.dtype(node), e.graph.ints(0)
     parts = [e.graph.op("Unsqueeze", e.value(a, dtype), first) for a in node.args]
     return e.graph.op("Concat", *parts, axis=0)
 
 
-def _flip(e: Emitter, node: Node) -> Value:
+def _flip(e: GraphEmitter, node: Node) -> Value:
     g, axes = e.graph, node.attrs["axis"]
     count, least = len(axes), np.iinfo(np.int64).min
     return g.op(
@@ -170,7 +170,7 @@ def _flip(e: Emitter, node: Node) -> Value:
     )
 
 
-def _getitem(e: Emitter, node: Node) -> Value:
+def _getitem(e: GraphEmitter, node: Node) -> Value:
     x, *arrays = node.args
     index = node.attrs["index"]
     slots = [axis for axis, part in enumerate(index) if isinstance(part, Slot)]
@@ -193,7 +193,7 @@ def _getitem(e: Emitter, node: Node) -> Value:
     )
 
 
-def _section(e: Emitter, x: Value, shape: Sequence[int], index: Sequence[Any]) -> Value:
+def _section(e: GraphEmitter, x: Value, shape: Sequence[int], index: Sequence[Any]) -> Value:
     """Slices and numbers as one Slice and the axes of the numbers taken away."""
     found: list[tuple[int, int, int, int]] = []
     gone: list[int] = []
@@ -212,13 +212,13 @@ def _section(e: Emitter, x: Value, shape: Sequence[int], index: Sequence[Any]) -
     return g.op("Squeeze", x, g.ints(*gone)) if gone else x
 
 
-def _permuted(e: Emitter, x: Value, axes: Sequence[int]) -> Value:
+def _permuted(e: GraphEmitter, x: Value, axes: Sequence[int]) -> Value:
     if tuple(axes) == tuple(range(len(axes))):
         return x
     return e.graph.op("Transpose", x, perm=list(axes))
 
 
-def _contract(e: Emitter, node: Node) -> Value:
+def _contract(e: GraphEmitter, node: Node) -> Value:
     """A product of matrices: axes in the order of batch, rows, sums, columns, each group as one."""
     left, right, out = (tuple(node.attrs[key]) for key in ("left", "right", "out"))
     batch = [i for i in out if i in left and i in right]

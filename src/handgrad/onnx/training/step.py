@@ -15,7 +15,7 @@ from handgrad.errors import ArgumentError
 from handgrad.layers.base import Layer
 from handgrad.layers.twins import twin
 from handgrad.losses import Loss
-from handgrad.onnx.training.arrays import Traced, unwrapped
+from handgrad.onnx.training.arrays import TracedArray, unwrapped
 from handgrad.optimizers import Optimizer
 from handgrad.program.node import Node, Program, World, within
 from handgrad.program.sizes import Size
@@ -49,7 +49,7 @@ class DrawnArrays(np.random.Generator):
 
     def random(  # type: ignore[override]
         self, size: Any = None, dtype: Any = np.float64, out: None = None
-    ) -> Traced:
+    ) -> TracedArray:
         """Uniform numbers from 0 to 1."""
         found = _traced(f"random_{len(self.nodes)}", super().random(size or ()))
         self.nodes.append(found.node)
@@ -94,7 +94,7 @@ def _run(
     model: Layer,
     loss: Loss,
     optimizer: Optimizer,
-    arrays: Mapping[str, Any],  # of Traced in the place of arrays
+    arrays: Mapping[str, Any],  # of TracedArray in the place of arrays
     inputs: int,
     targets: int,
     drawn: DrawnArrays,
@@ -138,7 +138,7 @@ def _targets(count: int) -> list[str]:
     return ["target"] if count == 1 else [f"target_{i}" for i in range(count)]
 
 
-def _traced(name: str, array: Array) -> Traced:
+def _traced(name: str, array: Array) -> TracedArray:
     """An input of the program; all floats are traced as doubles."""
     found = np.asarray(array)
     kind = {"f": "f", "i": "i", "u": "i", "b": "b"}.get(found.dtype.kind)
@@ -147,4 +147,4 @@ def _traced(name: str, array: Array) -> Traced:
             f"export_training: {name} is {shown(array)}; allowed: an array of numbers"
         )
     found = found.astype({"f": np.float64, "i": np.int64, "b": np.bool_}[kind])
-    return Traced(Node("input", (), {}, tuple(map(Size.of, found.shape)), kind, found, name))
+    return TracedArray(Node("input", (), {}, tuple(map(Size.of, found.shape)), kind, found, name))
