@@ -294,6 +294,9 @@ PLANTED = (
     Planted("loss", "dw += 0.1 * w * dloss", "dw += 0.05 * w * dloss"),
     Planted("loss", "dw += 0.1 * w * dloss", "dw += 0.1 * w"),
     Planted("loss", "TARGETS] -= 1", "TARGETS] += 1"),
+    Planted("loss", "dz *= dloss / n", "dz *= dloss / len(w)"),
+    Planted("normalised", "- hat * (g * hat).sum(0)", "- (g * hat).sum(0)"),
+    Planted("chained", "(1 - self.s)", "self.s"),
 )
 
 

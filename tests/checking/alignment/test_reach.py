@@ -12,7 +12,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided as windows
 
 import handgrad as hg
-from handgrad.checking.alignment.kept import Kept
+from handgrad.checking.alignment.kept import StateBefore
 from handgrad.checking.alignment.pieces import observed
 from handgrad.checking.alignment.search import SourceSearch
 from tests.checking.functions import normal
@@ -136,7 +136,7 @@ def test_what_a_run_changes_is_put_back() -> None:
         random.random()
         return float(GENERATOR.standard_normal())
 
-    kept = Kept([run])
+    kept = StateBefore([run])
     with kept.put_back():
         first = run(np.ones(4)), random.random()
     with kept.put_back():

@@ -26,7 +26,7 @@ class TooMuchError(Exception):
     """A target holds more than is put back."""
 
 
-class Kept:
+class StateBefore:
     """The contents of all that functions hold, by which they are put back."""
 
     def __init__(self, roots: Iterable[Any]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from handgrad.checking.alignment.bounded import LoopLines
 from handgrad.checking.alignment.changes import Change
-from handgrad.checking.alignment.kept import Kept
+from handgrad.checking.alignment.kept import StateBefore
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.differences import directional
 from handgrad.checking.hypotheses import Draw
@@ -54,7 +54,7 @@ class Trials:
         self.rights = [name for name in functions.gradients if name not in wrong]
         self.moved = _moved(functions, runs[0], functions.gradients, rng)
         self.lines = LoopLines()
-        self.kept = Kept([functions])
+        self.kept = StateBefore([functions])
         with self.kept.put_back(), self.lines.counted():
             _, cache = run_forward(functions, runs[0].arrays)
             backward(functions, copy.deepcopy(runs[0].dy), cache)
