@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-_FOUR: Final = "{train-images-idx3,train-labels-idx1,t10k-images-idx3,t10k-labels-idx1}-ubyte.gz"
+_FOUR: Final = "{train,t10k}-{images-idx3,labels-idx1}-ubyte.gz"
 
 
 def _fetched(name: str, address: str) -> str:

@@ -7,6 +7,7 @@ changing the tree, so that what is run is what is told.
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -56,7 +57,8 @@ class Change:
     @contextmanager
     def made(self) -> Iterator[None]:
         """The tree with the change in it."""
-        every = ((self.place, self.new), *self.others)
+        # As copies, for what is put in a place may be made of what holds it.
+        every = [(p, copy.deepcopy(new)) for p, new in ((self.place, self.new), *self.others)]
         before = [(place, place.get()) for place, _ in every]
         try:
             for place, new in every:
