@@ -115,3 +115,36 @@ def test_what_cannot_be_decided_is_not_ok():
 
     report = hg.check((absolute, lambda dy, x: dy * 5.0), np.zeros((3, 4)))
     assert not report.ok or all(row.verdict == "right" for row in report.gradients)
+
+
+class Recurrent:
+    """h_t = tanh(x_t V + h_{t−1} W), whose backward forgets the path through h_{t−1}."""
+
+    def __init__(self):
+        rng = np.random.default_rng(0)
+        self.V, self.W = rng.standard_normal((3, 4)), rng.standard_normal((4, 4))
+
+    def forward(self, x):
+        self.x, self.hs = x, [np.zeros(4)]
+        for step in x:
+            self.hs.append(np.tanh(step @ self.V + self.hs[-1] @ self.W))
+        return np.stack(self.hs[1:])
+
+    def backward(self, dh):
+        self.dV, self.dW, dx = np.zeros_like(self.V), np.zeros_like(self.W), np.zeros_like(self.x)
+        dnext = np.zeros(4)
+        for t in reversed(range(len(self.x))):
+            da = dh[t] * (1 - self.hs[t + 1] ** 2)
+            self.dV += np.outer(self.x[t], da)
+            self.dW += np.outer(self.hs[t], da)
+            dx[t] = da @ self.V.T
+            dnext = da @ self.W.T  # noqa: F841  the mistake
+        return dx
+
+
+def test_what_is_said_of_several_gradients_is_printed_once():
+    report = hg.check(Recurrent(), normal(5, 3))
+    assert [fault.gradient for fault in report.faults] == ["x", "V", "W"]
+    lines = [line for line in str(report).splitlines() if line.startswith(("✗", "    "))]
+    assert lines[0].startswith("✗ dx, dV and dW: the term dnext is missing beside dh[t]")
+    assert [line.split()[0] for line in lines if line.startswith("    ")] == ["-", "+"]

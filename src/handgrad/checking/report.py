@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -143,13 +143,13 @@ class CheckReport:
             )
         yield table if self.gradients else table.title or ""
         yield from self._situations()
-        for fault in self.faults:
+        for message, fault in _said_once(self.faults):
             sure = f"sure to {fault.confidence:.0%}" if fault.confidence else "no cause found"
             if fault.judged:
-                yield f"[red]✗[/red] {_literal(fault.message)} [dim]({sure})[/dim]"
+                yield f"[red]✗[/red] {_literal(message)} [dim]({sure})[/dim]"
                 yield from _changed(fault)
             else:
-                yield f"[yellow]?[/yellow] could not be judged: {_literal(fault.message)}"
+                yield f"[yellow]?[/yellow] could not be judged: {_literal(message)}"
         for name in self.undecided:
             yield f"[yellow]?[/yellow] d{name}: no verdict, forward is not smooth at these inputs"
         for remark in self.remarks:
@@ -190,6 +190,21 @@ class CheckReport:
                     # Gradients that are wrong already are not judged again on other inputs.
                     label = "[green]no other fault[/green]"
                 yield f"{label}: {_literal(', '.join(listed))}"
+
+
+def _said_once(faults: Sequence[Fault]) -> Iterator[tuple[str, Fault]]:
+    """What is wrong, once for all gradients of which the same is said, and one of these faults."""
+    alike: dict[tuple[str, Fault], list[str]] = {}
+    for fault in faults:
+        name = f"d{fault.gradient}: "
+        said = fault.message.removeprefix(name)
+        named = [name.removesuffix(": ")] if said != fault.message else []
+        of_any = replace(fault, gradient="", message=said, situation="")
+        alike.setdefault((said, of_any), []).extend(named)
+    for (said, fault), names in alike.items():
+        *first, last = names or [""]
+        together = f"{', '.join(first)} and {last}" if first else last
+        yield f"{together}: {said}" if together else said, fault
 
 
 def _changed(fault: Fault) -> Iterator[str]:
