@@ -245,6 +245,10 @@ def test_a_script_that_reads_its_arguments_as_it_is_imported(
         (["layers.py:Dense", *SIZES, "--set", "mode=no"], "cannot be made: AssertionError"),
         (["layers.py:Dense", *SIZES, "--set", "act=Dense()"], "cannot be made: TypeError"),
         (["layers.py:Dense", *SIZES, "--set", "n_out"], "found no name and value; allowed: NAME="),
+        (
+            ["layers.py:Dense", *SIZES, "--set", "n_in=3,n_out=4"],
+            "holds several settings; allowed: one",
+        ),
         (["layers.py:relu", *SIZES], "has no constructor for n_in, n_out"),
         (["tanh", "--set", "n_in=3"], "tanh has no constructor for n_in"),
         (["all", "--set", "n_in=3"], "--set is given with all"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
@@ -48,6 +49,10 @@ Constructor: TypeAlias = Annotated[
 ]
 
 
+#: Another setting behind the first, as in `d=3,h=2`.
+_NEXT_SETTING: Final = re.compile(r"[,;]\s*[^\W\d]\w*\s*=[^=]")
+
+
 def settings_of(
     texts: Iterable[str] | None, source: str, reserved: Iterable[str] = ()
 ) -> dict[str, Any]:
@@ -80,6 +85,10 @@ def _value(text: str, source: str) -> Any:
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
+        if _NEXT_SETTING.search(text):
+            raise ArgumentError(
+                f"{source}={text} holds several settings; allowed: one NAME=VALUE for each option"
+            ) from None
         return Bare(text)
 
 
