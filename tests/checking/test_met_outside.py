@@ -129,3 +129,30 @@ def test_a_backward_with_a_default() -> None:
             return super().backward(dout) * len(self.t)
 
     assert hg.check(Sums(), n(4, 5), labels).verdict == "wrong"
+
+
+def shifted_attention(x: Any, b: Any) -> Any:
+    """The shift b of every score takes no part in y but by rounding, as a bias of keys does."""
+    scores = x @ x.T + b
+    e = np.exp(scores - scores.max(axis=1, keepdims=True))
+    p = e / e.sum(axis=1, keepdims=True)
+    return p @ x, (x, p)
+
+
+def of_shifted_attention(dy: Any, cache: Any) -> Any:
+    x, p = cache
+    dp = dy @ x.T
+    ds = p * (dp - (dp * p).sum(axis=1, keepdims=True))
+    return p.T @ dy + ds @ x + ds.T @ x, ds.sum().reshape(1)
+
+
+def test_what_takes_no_part_is_no_float32() -> None:
+    for seed in range(8):
+        report = hg.check(
+            (shifted_attention, of_shifted_attention),
+            n(5, 4, seed=seed),
+            np.array([0.7]),
+            seed=seed,
+        )
+        assert report.verdict == "right", str(report)
+        assert report.gradients[0].method == "complex step", str(report)

@@ -60,7 +60,7 @@ def options_of(command: str) -> list[tuple[str, bool]]:
     return [
         (each.opts[-1], bool(each.is_flag))
         for each in parameters
-        if each.param_type_name == "option" and each.name != "help"
+        if each.param_type_name == "option" and each.name not in ("help", "watch")  # no end
     ]
 
 

@@ -43,7 +43,7 @@ def like(y: Any, rng: np.random.Generator) -> Any:
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
 def test_both_passes_are_written(exercise: Exercise) -> None:
     if exercise.forward.__name__ == "<lambda>":
-        with pytest.raises(ArgumentError, match="the source of <lambda> cannot be read"):
+        with pytest.raises(ArgumentError, match=r"<lambda> (cannot be read|is no function)"):
             subject(exercise)
         return
     derivation = derive(subject(exercise))

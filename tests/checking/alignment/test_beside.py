@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -50,11 +51,13 @@ def test_a_change_of_the_line_that_is_known_stands_beside_it() -> None:
     known = Fault("x", "term missing", "a", "dx: term a is missing (line 7)", 1.0)
     (fault,) = joined([known], [Told(CHANGED, {4: CHANGED.diff, 7: "@@ -7,1 +7,1 @@\n-c\n+d"})])
     assert (fault.kind, fault.line, fault.diff.splitlines()[-1]) == ("term missing", 7, "+d")
-    assert fault.confidence == CHANGED.confidence  # another line does the same
+    assert fault.confidence == known.confidence
 
 
 def test_a_change_of_another_line_is_the_cause_and_less_sure() -> None:
-    known = Fault("x", "term missing", "a", "dx: term a is missing (line 7)", 1.0)
+    sure = Fault("x", "term missing", "a", "dx: term a is missing (line 7)", 1.0)
+    assert joined([sure], [TOLD]) == [sure]
+    known = replace(sure, confidence=0.8)
     (fault,) = joined([known], [TOLD])
     assert (fault.kind, fault.line, fault.message) == ("wrong sign", 4, CHANGED.message)
     assert fault.alternatives == (("term missing", "a"),)

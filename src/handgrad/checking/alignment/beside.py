@@ -39,10 +39,11 @@ def _both(known: Fault, told: Told) -> Fault:
     line, fault = _line(known), told.fault
     if known.kind in _NO_CAUSES:
         return fault
-    sure = known.confidence if len(told.near) == 1 else min(known.confidence, fault.confidence)
     if not line:
-        return replace(known, line=fault.line, diff=fault.diff, confidence=sure)
+        return replace(known, line=fault.line, diff=fault.diff)
     if line in told.near:
-        return replace(known, line=line, diff=told.near[line], confidence=sure)
+        return replace(known, line=line, diff=told.near[line])
+    if known.confidence == 1.0:  # it holds on every draw, and nothing else does
+        return known
     other = ((known.kind, known.term),)
     return replace(fault, confidence=min(fault.confidence, _UNSURE), alternatives=other)
