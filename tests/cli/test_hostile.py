@@ -53,6 +53,10 @@ VALUES: Final = (
 LONG: Final = ("--epochs", "--steps", "--networks", "--widths", "--examples", "--length", "--beam")
 
 
+#: Options that no line ends with: --help by itself, --watch of a file that nobody changes.
+ENDLESS: Final = ("--help", "--watch")
+
+
 def options_of(command: str) -> list[tuple[str, bool]]:
     """The options of a command, and whether each is a flag."""
     found: Any = typer.main.get_command(app)
@@ -60,7 +64,7 @@ def options_of(command: str) -> list[tuple[str, bool]]:
     return [
         (each.opts[-1], bool(each.is_flag))
         for each in parameters
-        if each.param_type_name == "option" and each.name not in ("help", "watch")  # no end
+        if each.param_type_name == "option" and each.opts[-1] not in ENDLESS
     ]
 
 
