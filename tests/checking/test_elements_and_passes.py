@@ -74,4 +74,4 @@ def of_another_product(dy, cache):
 
 def test_an_array_of_the_forward_that_stands_for_another_is_named():
     fault = only_kind((product, of_another_product), normal(5, 4), normal(4, 3))
-    assert (fault.gradient, fault.kind, fault.term) == ("w", "stale variable", "x for scaled")
+    assert (fault.gradient, fault.kind, fault.term) == ("w", "stale variable", "scaled for x")
