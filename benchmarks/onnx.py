@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,25 +66,30 @@ def handgrad(model: str, threads: int) -> Job:
     return Job(run, version=hg.__version__, losses=_first(session(x)))
 
 
-def onnxruntime(model: str, threads: int) -> Job:
+def runtime_session(path: Path, threads: int) -> Any:
+    """A session of onnxruntime on this file, with so many threads."""
     import onnxruntime as other
 
-    layer, x = _made(model)
     options = other.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    return other.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def onnxruntime(model: str, threads: int) -> Job:
+    layer, x = _made(model)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         hg.export_onnx(layer, path, input_shape=x.shape[1:])
-        session = other.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        session = runtime_session(path, threads)
     given = {session.get_inputs()[0].name: x}
 
     def run(count: int) -> None:
         for _ in range(count):
             session.run(None, given)
 
-    return Job(run, version=other.__version__, losses=_first(session.run(None, given)[0]))
+    return Job(run, version=version("onnxruntime"), losses=_first(session.run(None, given)[0]))
 
 
 def _first(y: np.ndarray[Any, Any]) -> tuple[float, ...]:

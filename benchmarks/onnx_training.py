@@ -11,6 +11,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ import numpy as np
 import handgrad as hg
 from benchmarks import machine
 from benchmarks.contender import Job
-from benchmarks.onnx import measure
+from benchmarks.onnx import measure, runtime_session
 from benchmarks.peers import installed
 
 #: Models by name, the shape of a batch, and how many classes or tokens there are.
@@ -33,7 +34,7 @@ MODELS: Final[dict[str, tuple[Callable[[Any], Any], tuple[int, ...], int]]] = {
         64,
     ),
 }
-#: How many losses of both have to agree.
+#: As many losses of both have to agree.
 _STEPS: Final = 8
 
 
@@ -68,17 +69,11 @@ def handgrad(model: str, threads: int) -> Job:
 
 
 def onnxruntime(model: str, threads: int) -> Job:
-    import onnxruntime as other
-
     layer, loss, optimizer, batch = _made(model)
-    options = other.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "training.onnx"
         state = hg.export_training(layer, loss, optimizer, path, batch)
-        session = other.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        session = runtime_session(path, threads)
     first = session.get_inputs()[0].name
     fixed = {first: batch[0], "target": batch[1], "lr": np.asarray(optimizer.lr, np.float32)}
     outputs = [f"new.{name}" for name in state]
@@ -95,7 +90,7 @@ def onnxruntime(model: str, threads: int) -> Job:
         for _ in range(count):
             once()
 
-    return Job(run, version=other.__version__, losses=tuple(once() for _ in range(_STEPS)))
+    return Job(run, version=version("onnxruntime"), losses=tuple(once() for _ in range(_STEPS)))
 
 
 def main() -> int:

@@ -38,7 +38,7 @@ from fuzz._letters import (
 )
 
 _KERNELS: Final = Path(__file__).parents[1] / "src" / "handgrad" / "kernels"
-#: What binds the functions of a value and a gradient, with the name that they get.
+#: The macros that bind the functions of a value and a gradient, with the name that they get.
 _BOUND: Final = re.compile(r'bind_activation<[^>]*>\(m, "(\w+)"\)')
 
 _ATTENTION: Final = (

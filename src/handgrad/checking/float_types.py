@@ -63,21 +63,27 @@ def _is_rounded(
     does not depend on the input, as on the bias of an attention's keys, moves by rounding alone.
     """
 
-    def moved(step: float) -> float:
-        """The largest change of y, as a part of the largest y of its array."""
-        # From the middle of what one float32 stands for.
-        middle = given[position].astype(np.float32).astype(np.float64)
-        start, end = (
-            outputs([middle * (1.0 + s) if i == position else x for i, x in enumerate(copies)])
-            for s, copies in ((0.0, [*map(np.array, given)]), (step, [*map(np.array, given)]))
-        )
-        if start is None or end is None or not start:
-            return np.nan
-        return max(_change(a, b) for a, b in zip(start, end, strict=True))
-
     is_finite = all(each.dtype.kind == "f" and np.isfinite(each).all() for each in y)
     if not np.any(given[position]) or not is_finite:
         return False
+    # From the middle of what one float32 stands for.
+    middle = given[position].astype(np.float32).astype(np.float64)
+
+    def after(step: float) -> list[np.ndarray] | None:
+        copies = map(np.array, given)
+        return outputs(
+            [middle * (1.0 + step) if i == position else x for i, x in enumerate(copies)]
+        )
+
+    start = after(0.0)
+
+    def moved(step: float) -> float:
+        """The largest change of y, as a part of the largest y of its array."""
+        end = after(step)
+        if not start or end is None:
+            return np.nan
+        return max(_change(a, b) for a, b in zip(start, end, strict=True))
+
     return moved(_FINE) == 0.0 and moved(_COARSE) > _MOVED
 
 

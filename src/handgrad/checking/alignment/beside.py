@@ -12,7 +12,7 @@ from handgrad.checking.report import Fault
 
 #: Kinds that say where a gradient is wrong, or that it is, and not by what.
 _NO_CAUSES: Final = ("unknown", "some rows", "masked rows")
-#: Of a change where formulas name another line.
+#: The most that a change is trusted where formulas name another line.
 _UNSURE: Final = 0.6
 
 

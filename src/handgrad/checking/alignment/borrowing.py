@@ -22,7 +22,7 @@ _ELEMENTWISE: Final = frozenset(
 
 
 class Borrowed:
-    """What forward and backward are written with."""
+    """The indices, conditions and functions that forward and backward are written with."""
 
     def __init__(self, pieces: Iterable[CodePiece]) -> None:
         indices: dict[str, ast.expr] = {}

@@ -15,7 +15,7 @@ from handgrad.checking.alignment.wording import said
 def inserted_at(
     node: ast.expr, array: np.ndarray | None, scope: CallScope, *, is_part: bool
 ) -> Iterator[Variant]:
-    """What was left out at a node; `is_part`: in a larger expression, where it may grow."""
+    """Changes that put back a thing left out at a node; one that `is_part` of more may grow."""
     part = said(node)
     yield ast.UnaryOp(ast.USub(), node), "wrong sign", part, SIGN
     dimensions = 2 if array is None else array.ndim
