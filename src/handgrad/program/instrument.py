@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import re
 import textwrap
 from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
@@ -121,7 +122,8 @@ class _Instrumenter(ast.NodeTransformer):
     """`offset` turns lines of the source into lines of its file; `owner` is the class around."""
 
     def __init__(self, source: str, offset: int, owner: str) -> None:
-        self.source = source
+        # In bytes, as the columns of ast are, and cut once.
+        self.lines = [line.encode() for line in re.split("\r\n|\r|\n", source)]
         self.offset = offset
         self.owner = owner
         self.sites: list[Site] = []
@@ -136,11 +138,18 @@ class _Instrumenter(ast.NodeTransformer):
                 node.col_offset,
                 node.end_lineno + self.offset,
                 node.end_col_offset,
-                " ".join((ast.get_source_segment(self.source, node) or "").split()),
+                self._text(node),
             )
         )
         number = ast.Constant(len(self.sites) - 1)
         return ast.Subscript(ast.Name(_SITES, ast.Load()), number, ast.Load())
+
+    def _text(self, node: Any) -> str:
+        """The source of a node, on one line."""
+        lines = self.lines[node.lineno - 1 : node.end_lineno]
+        lines[-1] = lines[-1][: node.end_col_offset]
+        lines[0] = lines[0][node.col_offset :]
+        return " ".join(b"\n".join(lines).decode().split())
 
     def record(
         self, method: str, *args: ast.expr, keywords: list[ast.keyword] | None = None
