@@ -6,6 +6,7 @@ after another.
 
 from __future__ import annotations
 
+import ast
 import copy
 import time
 from collections.abc import Iterator, Sequence
@@ -158,8 +159,9 @@ class SourceSearch:
         return Hit(change, piece, covers, written(change, piece), size)
 
     def _by_size(self, *, forward: bool) -> list[Sized]:
+        known: dict[ast.AST, list[str]] = {}
         every = [
-            (size_of(change), change, piece)
+            (size_of(change, known), change, piece)
             for piece in self.pieces
             if piece.in_forward == forward
             for inserted in (False, True)

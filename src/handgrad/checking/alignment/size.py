@@ -16,20 +16,29 @@ _PUNCTUATION: Final = "()[]{},.:="
 _SMALL: Final = 0.1
 
 
-def size_of(change: Change) -> float:
-    """The words that change, of the expression at the place or of the statement."""
+def size_of(change: Change, known: dict[ast.AST, list[str]]) -> float:
+    """The words that change, of the expression at the place or of the statement.
+
+    known: the words of nodes of the tree as it stands, of which many changes have one place.
+    """
     old = change.place.get()
     if change.others or isinstance(old, ast.stmt) or not isinstance(change.new, ast.AST):
-        return _of_statements(change, old)
+        return _of_statements(change, old, known)
     around: Any = change.place.parent
-    before, after = _words(old), _words(change.new)
+    before, after = _known_words(old, known), _words(change.new)
     if isinstance(around, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Subscript | ast.Compare):
         before, after = _bracketed(old, before), _bracketed(change.new, after)
     return _difference(before, after)
 
 
-def _of_statements(change: Change, old: Any) -> float:
-    before = _words(change.statement)
+def _known_words(node: ast.AST, known: dict[ast.AST, list[str]]) -> list[str]:
+    if node not in known:
+        known[node] = _words(node)
+    return known[node]
+
+
+def _of_statements(change: Change, old: Any, known: dict[ast.AST, list[str]]) -> float:
+    before = _known_words(change.statement, known)
     with change.made():
         now = change.place.get()
         after = _words(now if isinstance(now, ast.stmt) else change.statement)
