@@ -38,6 +38,8 @@ def _at(ufunc: Any, array: Any, index: Any, value: Any = None) -> None:
         array.assign_at("add_at", index, value)
     elif ufunc is np.subtract:
         array.assign_at("add_at", index, -value)
+    elif ufunc in (np.maximum, np.minimum):
+        array.assign_at(f"{ufunc.__name__}_at", index, value)
     else:
         world().refuse(f"np.{ufunc.__name__}.at is not known; np.add.at is")
 
