@@ -1,5 +1,7 @@
 """`hg.derive`: what it derives is right, closed where a closed form is known, and runs anywhere."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 
@@ -227,6 +229,55 @@ def test_arrays_are_examples():
     derived = hg.derive(forwards.rms_norm, rng.random((2, 3)), rng.random(3))
     assert not derived.fixed
     assert hg.check(derived, rng.random((5, 4)), rng.random(4)).ok
+
+
+class Layer(NamedTuple):
+    w: Any
+    b: Any
+
+
+def _layers(x, layers):
+    for layer in layers:
+        x = np.tanh(x @ layer.w + layer.b)
+    return x
+
+
+def test_named_tuples_in_a_list_are_arguments():
+    rng = np.random.default_rng(0)
+    layers = [Layer(rng.standard_normal((n, 4)), rng.standard_normal(4)) for n in (3, 4)]
+    x = rng.standard_normal((2, 3))
+    derived = hg.derive(_layers, x=x, layers=layers)
+    y, cache = derived.forward(x, layers)
+    np.testing.assert_allclose(y, _layers(x, layers))
+    assert [d.shape for d in derived.backward(y, cache)] == [(2, 3), (3, 4), (4,), (4, 4), (4,)]
+
+
+@pytest.mark.parametrize(
+    ("function", "examples", "others"),
+    [
+        (lambda x: np.tanh(x) * 2, [(0, 2)], [(3, 5)]),
+        (
+            lambda a, b: np.einsum("...ij,...jk", a, b),
+            [(0, 2, 3), (0, 3, 4)],
+            [(2, 5, 6), (2, 6, 3)],
+        ),
+        (lambda x, w: (x[:, ::2] @ w) * (x[:, 1::2] @ w), [(4, 4), (2, 3)], [(3, 6), (3, 5)]),
+        (lambda x: np.linalg.svd(x, full_matrices=False)[0], [(4, 4)], [(3, 5)]),
+        (lambda x: np.trace(x, offset=9), [(10, 11)], [(4, 13)]),
+        (lambda x: {"same": x}, [(3,)], [(5,)]),
+    ],
+    ids=["empty", "einsum", "halves", "square", "corner", "nothing"],
+)
+def test_examples_of_special_lengths_tell_no_more_than_their_axes(function, examples, others):
+    derived = hg.derive(function, **_named(function, examples, 1))
+    given = _named(function, others, 2)
+    assert hg.check((derived.forward, derived.backward), *given.values()).ok
+
+
+def _named(function, shapes, seed):
+    rng = np.random.default_rng(seed)
+    names = function.__code__.co_varnames
+    return {name: rng.standard_normal(shape) for name, shape in zip(names, shapes, strict=False)}
 
 
 def test_pages_show_the_steps(tmp_path):
