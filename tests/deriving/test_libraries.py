@@ -63,9 +63,14 @@ def _spectrum(x, w):
     return np.fft.irfft(out, n=x.shape[1])
 
 
+def _with_ones(x):
+    return np.array([[x[0] * 2, 1.0], [x[1], x[0]]]) ** 3
+
+
 @pytest.mark.parametrize(
     ("forward", "given"),
     [
+        (_with_ones, {"x": ("N",)}),
         (_spectrum, {"x": ("N", "T"), "w": (2,)}),
         (_turned, {"x": ("N", "C"), "y": ("N", int)}),
         (_powers, {"w": ("N", "D"), "u": ("N",)}),
