@@ -57,10 +57,11 @@ mpi: dispatch layers optimizers training
 recipes: data inference io layers lora losses models ops optimizers training
 targets: ops recipes
 program:
-checking: dispatch interop layers ops program targets
+differences: dispatch layers
+checking: differences dispatch interop layers ops program targets
 documents:
-equations: checking data dispatch documents layers losses ops optimizers program recipes targets
-deriving: checking data documents equations ops program
+equations: data differences dispatch documents layers losses ops optimizers program recipes targets
+deriving: data documents equations ops program
 limits: dispatch documents equations geometry layers models ops recipes training
 exercises: checking data targets
 cli: checking data deriving dispatch equations exercises inference kernels layers limits losses mpi

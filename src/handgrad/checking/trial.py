@@ -10,15 +10,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.checking.differences import (
+from handgrad.checking.report import Fault, GradientRow
+from handgrad.checking.sizes import misfit
+from handgrad.differences.directional import (
     KINK,
     NOT_FINITE,
     complex_step,
     directional,
     elementwise,
 )
-from handgrad.checking.report import Fault, GradientRow
-from handgrad.checking.sizes import misfit
 from handgrad.forward_backward import ForwardBackward
 
 Arrays = Mapping[str, np.ndarray]

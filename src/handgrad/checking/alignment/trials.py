@@ -16,11 +16,11 @@ from handgrad.checking.alignment.bounded import LoopLines
 from handgrad.checking.alignment.changes import Change
 from handgrad.checking.alignment.kept import StateBefore
 from handgrad.checking.alignment.pieces import CodePiece
-from handgrad.checking.differences import directional
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.trial import TrialRun, backward, close, contraction, leaves, noise
 from handgrad.checking.trial import forward as run_forward
 from handgrad.checking.trial import run as run_trial
+from handgrad.differences.directional import directional
 from handgrad.forward_backward import ForwardBackward
 
 #: Of the directional derivative, beside the bound of the differences.
