@@ -58,7 +58,7 @@ recipes: data inference io layers lora losses models ops optimizers training
 targets: ops recipes
 program:
 differences: dispatch layers
-checking: differences dispatch interop layers ops program targets
+checking: deriving differences dispatch interop layers ops program targets
 documents:
 equations: data differences dispatch documents layers losses ops optimizers program recipes targets
 deriving: data documents equations ops program

@@ -12,6 +12,8 @@ from handgrad.checking.report import Fault
 
 #: Kinds that say where a gradient is wrong, or that it is, and not by what.
 _NO_CAUSES: Final = ("unknown", "some rows", "masked rows")
+#: Kinds that describe what is wrong with it, of which a change is the cause.
+_SYMPTOMS: Final = ("gradient is zero", "other mask")
 #: The most that a change is trusted where formulas name another line.
 _UNSURE: Final = 0.6
 
@@ -37,8 +39,13 @@ def joined(known: Sequence[Fault], changed: Sequence[Told]) -> list[Fault]:
 
 def _both(known: Fault, told: Told) -> Fault:
     line, fault = _line(known), told.fault
+    if fault.kind == "unknown":
+        message = f"{known.message}; {fault.message}"
+        return replace(known, message=message, line=fault.line) if line == 0 else known
     if known.kind in _NO_CAUSES:
         return fault
+    if known.kind in _SYMPTOMS:
+        return replace(fault, alternatives=((known.kind, known.term), *fault.alternatives))
     if not line:
         return replace(known, line=fault.line, diff=fault.diff)
     if line in told.near:

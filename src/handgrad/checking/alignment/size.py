@@ -7,7 +7,7 @@ import difflib
 import re
 from typing import Any, Final
 
-from handgrad.checking.alignment.changes import Change
+from handgrad.checking.alignment.changes import Both, Change, text_of
 
 #: Names, numbers with their sign, strings, operators. A minus between two has spaces around it.
 _WORD: Final = re.compile(r"-?\d[\w.]*|\w+|'[^']*'|\"[^\"]*\"|\*\*|//|[<>=!+*/@-]=|->|[^\s\w]")
@@ -65,6 +65,6 @@ def _words(node: ast.AST) -> list[str]:
     """The words of a statement; of a loop or a condition those of its head."""
     if isinstance(node, ast.For):
         node = node.iter
-    elif isinstance(node, ast.If):
+    elif isinstance(node, ast.If) and not isinstance(node, Both):
         node = node.test
-    return _WORD.findall(ast.unparse(node))
+    return _WORD.findall(text_of(node))

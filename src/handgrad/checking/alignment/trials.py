@@ -51,7 +51,11 @@ class Trials:
         rng: np.random.Generator,
     ) -> None:
         self.functions, self.draws, self.runs = functions, draws, runs
-        self.rights = [name for name in functions.gradients if name not in wrong]
+        floats = {
+            name for name, each in runs[0].gradients.items() if np.asarray(each).dtype.kind == "f"
+        }
+        self.rights = [name for name in functions.gradients if name in floats and name not in wrong]
+        self.mended: set[str] = set()
         self.moved = _moved(functions, runs[0], functions.gradients, rng)
         self.lines = LoopLines()
         self.kept = StateBefore([functions])
@@ -68,7 +72,7 @@ class Trials:
                 return None
         draw, done = self.draws[0], self.runs[0]
         try:
-            with self._quiet(piece, code), self.lines.bounded():
+            with self.quiet(piece, code), self.lines.bounded():
                 _, cache = run_forward(self.functions, done.arrays)
                 found = backward(self.functions, copy.deepcopy(done.dy), cache)
         except Exception:  # an index, or a size, is no place for such values
@@ -77,7 +81,7 @@ class Trials:
         return {name for name in names if not close(found[name], draw.found[name], draw.dy)}
 
     @contextmanager
-    def _quiet(self, piece: CodePiece, code: Any) -> Iterator[None]:
+    def quiet(self, piece: CodePiece, code: Any) -> Iterator[None]:
         """A run with other code in force: what it leaves and prints is as if it had not been."""
         quiet = io.StringIO()  # what the user's code prints it would print a thousand times
         with (
@@ -102,7 +106,7 @@ class Trials:
 
     def _covered_by(self, piece: CodePiece, code: Any, wrong: tuple[str, ...]) -> tuple[str, ...]:
         try:
-            with self._quiet(piece, code):
+            with self.quiet(piece, code):
                 with self.lines.bounded():
                     found = self._on_draw(0, wrong)
                 with self.lines.bounded():
@@ -121,6 +125,7 @@ class Trials:
         found = backward(self.functions, copy.deepcopy(done.dy), cache)
         right = tuple(n for n in names if _is_right(draw, n, found[n]))
         spoilt = [n for n in self.rights if not close(found[n], draw.found[n], draw.dy)]
+        spoilt += [n for n in self.mended if not _is_right(draw, n, found[n])]
         return () if spoilt else right
 
     def _elsewhere(self, names: Sequence[str]) -> tuple[str, ...]:
