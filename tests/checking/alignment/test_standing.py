@@ -67,10 +67,10 @@ def test_values_are_looked_up_in_any_shape_and_plain_ones_tell_nothing() -> None
 def test_a_forward_without_a_derivation_or_with_another_gradient_has_no_right_values(
     tmp_path: Path,
 ) -> None:
-    right = "(p + 1e-2) * 2"
+    right = "(p + 1e-6) * 2"
     made = module(source(Planted("smoothed", right, right)), tmp_path)
     x = np.random.default_rng(0).standard_normal((4, 5))
-    gradient = 2 * x / (x * x + 1e-2)
+    gradient = 2 * x / (x * x + 1e-6)
     one = np.ones(())
     assert right_values(made.forward, {"x": x}, one, {"x": gradient}) is not None
     assert right_values(made.forward, {"x": x}, one, {"x": 2 * gradient}) is None

@@ -28,16 +28,20 @@ def joined(known: Sequence[Fault], changed: Sequence[Told]) -> list[Fault]:
     """The known faults; one that a change of the source puts right gains its line and its diff.
 
     Where nothing was known, or another line, the change is the cause, for it was run. Else what was
-    known keeps its words, and the report shows the change beside them.
+    known keeps its words, and the report shows the change beside them. One change that puts right
+    several gradients is the cause of them all.
     """
     changes = {told.fault.gradient: told for told in changed}
+    places = {(told.fault.kind, told.fault.line) for told in changed}
+    is_one = len(known) > 1 and len(places) == 1 and all(f.gradient in changes for f in known)
     return [
-        _both(fault, changes[fault.gradient]) if fault.gradient in changes else fault
+        _both(fault, changes[fault.gradient], is_one=is_one) if fault.gradient in changes else fault
         for fault in known
     ]
 
 
-def _both(known: Fault, told: Told) -> Fault:
+def _both(known: Fault, told: Told, *, is_one: bool) -> Fault:
+    """One gradient's fault. is_one: one change puts right all that is wrong."""
     line, fault = _line(known), told.fault
     if fault.kind == "unknown":
         message = f"{known.message}; {fault.message}"
@@ -50,7 +54,8 @@ def _both(known: Fault, told: Told) -> Fault:
         return replace(known, line=fault.line, diff=fault.diff)
     if line in told.near:
         return replace(known, line=line, diff=told.near[line])
-    if known.confidence == 1.0:  # it holds on every draw, and nothing else does
+    if known.confidence == 1.0 and not is_one:  # it holds on every draw, and nothing else does
         return known
     other = ((known.kind, known.term),)
-    return replace(fault, confidence=min(fault.confidence, _UNSURE), alternatives=other)
+    sure = fault.confidence if is_one else min(fault.confidence, _UNSURE)
+    return replace(fault, confidence=sure, alternatives=other)

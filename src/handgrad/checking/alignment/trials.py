@@ -27,6 +27,9 @@ from handgrad.forward_backward import ForwardBackward
 _RELATIVE = 1e-6
 #: What is right has to be known this well, or a change proves nothing.
 _KNOWN = 1e-4
+#: Of what was wrong, and of a gradient's size: what may be left by a change that puts it right.
+_LEFT = 0.1
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,16 @@ def _is_right(draw: Draw, name: str, found: Any) -> bool:
     size = np.nanmax(np.abs(draw.right[name]), initial=0.0)
     if draw.tolerances[name] > _KNOWN * size:  # too little is known of what is right
         return False
+    before, now = (_departure(draw, name, each) for each in (draw.found[name], found))
+    if not now <= max(_LEFT * before, _ROUNDING * size):  # what was wrong is there as before
+        return False
     return draw.agrees(name, found, with_found=False)
+
+
+def _departure(draw: Draw, name: str, found: Any) -> float:
+    if np.shape(found) != np.shape(draw.right[name]):
+        return float("inf")
+    return float(np.nanmax(np.abs(np.asarray(found) - draw.right[name]), initial=0.0))
 
 
 def _moved(
