@@ -14,14 +14,15 @@ import numpy as np
 
 from handgrad.data.files import as_path
 from handgrad.documents import html, markdown, pdf, tex
-from handgrad.documents.document import Alert, Document, Equation, Mono, Paragraph
+from handgrad.documents.document import Alert, Document, Equation, Mono
 from handgrad.documents.formulas.latex import to_latex
-from handgrad.documents.labels import LABELS, label
+from handgrad.documents.labels import LABELS
 from handgrad.equations import docstrings, verdicts
 from handgrad.equations.measured import Measure, Measured, measure, measure_layer
 from handgrad.equations.models.flow import example_shape as model_example_shape
 from handgrad.equations.models.model import model_document, recipe_document
 from handgrad.equations.operation import document
+from handgrad.equations.sources import sources
 from handgrad.equations.topics import Topic, op_topic, pair_topic, worked_topic
 from handgrad.equations.translations import cited
 from handgrad.equations.worked import WORKED
@@ -185,14 +186,10 @@ def _model(
 
 
 def _with_source(document: Document, model: Layer) -> Document:
-    """The document with the source that the class of its model names, below the introduction."""
+    """The document with the source that the class of its model names, at its end."""
     source = docstrings.parse(type(model).__doc__ or "").source
-    if not source:
-        return document
-    words = f"{label(document.lang, 'source')}: {cited(source, document.lang)}"
-    at = next(i for i, each in enumerate(document.blocks) if not isinstance(each, Paragraph))
-    blocks = (*document.blocks[:at], Paragraph(docstrings.prose(words)), *document.blocks[at:])
-    return replace(document, blocks=blocks)
+    words = cited(source, document.lang) if source else ""
+    return replace(document, blocks=(*document.blocks, *sources(words, document.lang)))
 
 
 def _measured(model: Layer, inputs: tuple[Any, ...], options: dict[str, Any]) -> Sequence[Measured]:
