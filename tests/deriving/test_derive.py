@@ -4,6 +4,13 @@ import numpy as np
 import pytest
 
 import handgrad as hg
+from handgrad.deriving.notation import FUNCTIONS, NOTATIONS
+from handgrad.deriving.story import everything
+from handgrad.documents.document import Equation, Table, opened
+from handgrad.documents.formulas.formula import Cases, Operator, Script, Text
+from handgrad.documents.formulas.latex import to_latex
+from handgrad.errors import ArgumentError
+from handgrad.ops import OPS
 from tests.deriving import forwards
 from tests.deriving.forwards import CASES, LOOPS, ND
 from tests.rows import rows
@@ -118,7 +125,7 @@ def test_loop_over_time_runs_in_reverse(function, shapes):
     assert not derived.fixed
     assert "for t in reversed(range(T)):" in derived.backward_source
     assert derived.forward_source.count("for t in range(T):") == 1
-    assert "In each round, from T − 1 down to 0" in derived.notes().to_markdown()
+    assert r"For $t = T - 1, \cdots, 0$:" in derived.notes().to_markdown()
 
 
 @pytest.mark.parametrize("name", ["rnn", "leaky_rnn", "gru", "lstm"])
@@ -272,3 +279,62 @@ def test_unknown_library_and_unwritable_file_end_in_a_sentence(tmp_path):
         derived.to("keras")
     with pytest.raises(hg.errors.ArgumentError, match="cannot be written"):
         derived.to("numpy", tmp_path / "none" / "x.py")
+
+
+#: Words that stand beside symbols, and not in the place of one.
+BESIDE = {"if ", "otherwise", "at "}
+
+
+def words_of(formula):
+    """The words of a formula but for those below a symbol, as in W_ih."""
+    match formula:
+        case Text(text):
+            yield text
+        case Operator(name):
+            yield name
+        case Script(base, _, sup):
+            yield from words_of(base)
+            yield from words_of(sup)
+        case Cases(lines):
+            yield from (word for line in lines for part in line for word in words_of(part))
+        case tuple():
+            yield from (word for part in formula for word in words_of(part))
+        case _ if hasattr(formula, "__dataclass_fields__"):
+            yield from words_of(tuple(getattr(formula, name) for name in formula.__slots__))
+
+
+def assert_symbols(derived):
+    """Every value has a symbol of its own, and every function its notation."""
+    page = derived.notes().document
+    formulas = [block.formula for block in opened(page.blocks) if isinstance(block, Equation)]
+    assert not set(words_of(tuple(formulas))) - BESIDE - FUNCTIONS, derived.name
+    programs = (derived.pair.traced.program, derived.pair.backward)
+    nodes = everything([node for each in programs for node in each.body])
+    unknown = {node.op for node in nodes} - NOTATIONS.keys() - {"input", "part", "loop"}
+    assert not unknown, (derived.name, unknown)
+    lefts = [block.rows for block in page.blocks if isinstance(block, Table)]
+    symbols = [symbol for symbol, _ in lefts[-1]] if len(lefts) > 1 else []
+    assert len(set(symbols)) == len(symbols), derived.name
+
+
+@rows(("function", "shapes"), [*CASES, *LOOPS])
+def test_no_word_stands_in_the_place_of_a_symbol(function, shapes):
+    assert_symbols(hg.derive(function, **shapes))
+
+
+@pytest.mark.slow
+@rows("op", OPS)
+def test_no_word_stands_in_the_page_of_an_op(op):
+    try:
+        derived = hg.derive(op)
+    except ArgumentError:  # a refusal is an answer; what is refused is tested elsewhere
+        return
+    assert_symbols(derived)
+
+
+def test_a_page_is_written_as_on_paper():
+    shapes = {"q": ("N", "D"), "k": ("M", "D"), "v": ("M", "D")}
+    page = hg.derive(forwards.attention, **shapes).notes().document
+    lines = [to_latex(b.formula) for b in page.blocks if isinstance(b, Equation)]
+    assert r"d v = a^{\top} \thinspace d y" in lines
+    assert r"d a = d y \thinspace v^{\top}" in lines
