@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from handgrad.documents import html, markdown, pdf, tex
+from handgrad.documents import html, markdown, pdf, slides, tex
 from handgrad.documents.document import (
     Alert,
     Block,
@@ -358,3 +358,22 @@ def test_the_title_of_a_work_is_emphasised() -> None:
     assert r"Kingma, Ba, *Adam* (2015)." in markdown.render(cited)
     assert r"Kingma, Ba, \emph{Adam} (2015)." in tex.render(cited)
     assert '#emph("Adam");' in pdf.source(cited)
+
+
+def test_a_slide_has_one_equation(document: Document) -> None:
+    pytest.importorskip("latex2mathml")
+    sections = slides.page(document).split("<section>")[1:]
+    counts = [each.count('class="equation"') for each in sections]
+    assert max(counts) == 1
+    equations = [each for each in document.blocks if isinstance(each, Equation)]
+    assert sum(counts) == len(equations)
+    assert slides.source(document).count("#pagebreak()") == len(sections)
+    assert sections[0].startswith("\n<h1>")
+
+
+def test_words_go_with_the_equation_that_they_are_about() -> None:
+    one, other = (Equation(Symbol(each)) for each in "ab")
+    blocks = (one, Paragraph("where a is one."), Paragraph("For t = 1:"), other)
+    first, second = slides.slides(Document("x", blocks=blocks))
+    assert first.blocks == blocks[:2]
+    assert second.blocks == blocks[2:]

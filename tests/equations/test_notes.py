@@ -263,12 +263,16 @@ def test_every_format(tmp_path):
     for suffix in ("html", "tex", "md"):
         file = found.save(tmp_path / f"relu.{suffix}")
         assert file.read_bytes() == found.rendered(suffix)
+    slides = found.save(tmp_path / "relu.slides.html", "slides").read_text("utf-8")
+    assert slides.count("<section>") > 2
     assert found.save(tmp_path / "relu.txt", "md").read_text("utf-8").startswith("# relu")
 
 
 def test_pdf():
     pytest.importorskip("typst")
-    assert notes("layer_norm", numbers=True).to_pdf().startswith(b"%PDF")
+    found = notes("layer_norm", numbers=True)
+    assert found.to_pdf().startswith(b"%PDF")
+    assert found.rendered("slides", ".pdf").startswith(b"%PDF")
 
 
 def test_what_a_notebook_shows():

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.data.files import as_path
-from handgrad.documents import html, markdown, pdf, tex
+from handgrad.documents import html, markdown, pdf, slides, tex
 from handgrad.documents.document import Alert, Document, Equation, Mono
 from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.labels import LABELS
@@ -44,7 +44,7 @@ _SUFFIXES: Final = {
     ".markdown": "md",
     ".pdf": "pdf",
 }
-FORMATS: Final = ("html", "tex", "md", "pdf")
+FORMATS: Final = ("html", "tex", "md", "pdf", "slides")
 #: In how many examples the gradients of a model are measured.
 _EXAMPLES: Final = 3
 #: What `notes` takes beside a model.
@@ -78,8 +78,15 @@ class Notes:
         """A4 pages. Raises HandgradError where the package typst is missing."""
         return pdf.render(self.document)
 
-    def rendered(self, format: str) -> bytes:
-        """The notes in one of FORMATS. Raises ArgumentError for another."""
+    def to_slides(self) -> str:
+        """One HTML file with a slide for every equation and every step."""
+        return slides.page(self.document)
+
+    def rendered(self, format: str, suffix: str = "") -> bytes:
+        """The notes in one of FORMATS; slides are a PDF for a file with that suffix.
+
+        Raises ArgumentError for another format.
+        """
         match format:
             case "html":
                 return printable(self.to_html()).encode()
@@ -89,6 +96,10 @@ class Notes:
                 return printable(self.to_markdown()).encode()
             case "pdf":
                 return self.to_pdf()
+            case "slides" if _SUFFIXES.get(suffix) == "pdf":
+                return slides.render(self.document)
+            case "slides":
+                return printable(self.to_slides()).encode()
         raise ArgumentError(f"notes: format is {format!r}; allowed: {', '.join(FORMATS)}")
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
@@ -98,7 +109,7 @@ class Notes:
         the file cannot be written.
         """
         file = as_path("notes", path)
-        content = self.rendered(format_of(file) if format is None else format)
+        content = self.rendered(format_of(file) if format is None else format, file.suffix)
         try:
             write_file(file, content)
         except OSError as error:
