@@ -166,6 +166,11 @@ def test_a_model_names_its_source(model, lang, heading):
     assert title == Emphasis("DNN, CNN, RNN, LSTM, Attn, and Transformer")
 
 
+@pytest.mark.parametrize(("recipe", "title"), [("text", "GPT"), ("digits", "digits")])
+def test_the_page_of_a_recipe_has_its_models_name(recipe, title):
+    assert notes(recipe).document.title == title
+
+
 def test_a_model_without_a_source_names_none():
     first, *_ = notes(hg.Sequential(hg.Dense(2, 2, rng=RNG))).document.blocks
     assert isinstance(first, Heading)

@@ -28,7 +28,7 @@ from handgrad.equations.translations import cited
 from handgrad.equations.worked import WORKED
 from handgrad.errors import ArgumentError
 from handgrad.escaping import printable
-from handgrad.layers import Layer
+from handgrad.layers import Layer, Sequential
 from handgrad.layers.base import walk
 from handgrad.ops import OPS
 from handgrad.optimizers import SGD
@@ -166,8 +166,9 @@ def notes(
         named = target if isinstance(target, Target) else _resolved(target)
         target = named.name
         if named.recipe is not None:
+            title = _title(named.value, target)
             written = recipe_document(
-                named.recipe, named.value, title=target, lang=lang, numbers=numbers, alive=alive
+                named.recipe, named.value, title=title, lang=lang, numbers=numbers, alive=alive
             )
             return Notes(_with_source(written, named.value))
         found = named.value
@@ -243,6 +244,11 @@ def _resolved(text: str) -> Target:
                 f"op, module:object; did you mean {near[0]}?"
             ) from None
         raise ArgumentError(f"notes: {error}") from None
+
+
+def _title(model: Layer, recipe: str) -> str:
+    """The name of a recipe's model; one of layers in a row has none, and goes by the recipe's."""
+    return recipe if isinstance(model, Sequential) else type(model).__name__
 
 
 def _name(target: Any) -> str:
