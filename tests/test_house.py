@@ -71,7 +71,7 @@ __main__: cli
 #: A room that is being written anew, with circles and names of its own until it is.
 REWRITTEN: Final = frozenset({"kernels"})
 #: Classes that stand for one thing in each of two programs, of which the older one is to go.
-NAMES_ALIKE: Final = frozenset({"Derivation", "Node", "Program"})
+NAMES_ALIKE: Final = frozenset({"Node", "Program"})
 
 #: The most parameters of a function, its settings by `Unpack` counted as one.
 MOST_PARAMETERS: Final = 10

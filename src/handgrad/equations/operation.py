@@ -32,7 +32,7 @@ from handgrad.documents.formulas.numbers import number
 from handgrad.documents.labels import label
 from handgrad.equations import docstrings, verdicts
 from handgrad.equations.alive.story import story
-from handgrad.equations.equations import Derivation, Meaning, derive
+from handgrad.equations.equations import Meaning, PairDerivation, derive
 from handgrad.equations.glossary import is_parameter
 from handgrad.equations.measured import Measure
 from handgrad.equations.parts import constant
@@ -236,7 +236,9 @@ class _Notes:
                 found += self._new_symbols(derivation, subject.options)
         return found
 
-    def _new_symbols(self, derivation: Derivation, options: Mapping[str, Any]) -> Iterator[Block]:
+    def _new_symbols(
+        self, derivation: PairDerivation, options: Mapping[str, Any]
+    ) -> Iterator[Block]:
         known = {each.symbol for each in self.derivation.symbols}
         new = (
             replace(each, value=options.get(each.name, each.value))
