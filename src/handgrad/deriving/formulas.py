@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from fractions import Fraction as Rational
-from typing import Any, Final
+from typing import Final
 
 from handgrad.deriving.algebra.terms import BaseTable, Component, Factor, Mask, Sum
 from handgrad.documents.formulas.formula import (
@@ -21,21 +21,14 @@ from handgrad.documents.formulas.formula import (
     Symbol,
     Text,
     row,
+    separated,
 )
 from handgrad.equations.glossary import Glossary
+from handgrad.equations.parts import RELATIONS
 from handgrad.program.node import Node
 from handgrad.program.sizes import Size
 
-_SIGNS: Final = {
-    "add": "+",
-    "subtract": "−",
-    "greater": ">",
-    "less": "<",
-    "greater_equal": "≥",
-    "less_equal": "≤",
-    "equal": "=",
-    "not_equal": "≠",
-}
+_SIGNS: Final = {"add": "+", "subtract": "−", **RELATIONS}
 #: What only arranges an array: a formula shows the array itself.
 _SHOWN: Final = ("reshape", "broadcast_to", "stop")
 
@@ -105,7 +98,7 @@ class Formulas:
         if node.op == "part":
             return row(Text("the loop’s result"), Space(), Number(str(node.attrs["index"] + 1)))
         word = {"softplus": "softplus", "getitem": "part"}.get(node.op, node.op.replace("_", " "))
-        return row(Text(word), Fenced(separated([self.of(each) for each in node.args])))
+        return row(Text(word), Fenced(separated(tuple(map(self.of, node.args)))))
 
     def _factor(self, node: Node) -> Formula:
         shown = self.of(node)
@@ -169,11 +162,3 @@ def apart(parts: Sequence[Formula]) -> Formula:
     for each in parts:
         found += [Space(), each] if found else [each]
     return row(*found)
-
-
-def separated(parts: Sequence[Any]) -> Formula:
-    """Formulas with commas between them."""
-    found: list[Formula] = []
-    for each in parts:
-        found += [Sign(","), each] if found else [each]
-    return row(*found) if found else Text("")

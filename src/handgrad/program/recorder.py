@@ -15,9 +15,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from handgrad.program.arithmetic import FUNCTIONS, IN_PLACE
 from handgrad.program.functions import (
-    IN_PLACE,
-    OPERATORS,
     Attribute,
     Method,
     OnCopy,
@@ -103,7 +102,7 @@ class Recorder:
     # Called by instrumented code
 
     def operate(self, site: Site, name: str, *operands: Any) -> Any:
-        function = OPERATORS[name]
+        function = FUNCTIONS[name]
         if not any(map(self._is_value, operands)):
             return function(*operands)
         return self._apply(Operation(site, name, function, operands))

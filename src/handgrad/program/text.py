@@ -12,6 +12,7 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
+from handgrad.program.arithmetic import BINARY, BITS, COMPARISONS
 from handgrad.program.functions import Method
 from handgrad.program.nodes import Node
 
@@ -25,22 +26,14 @@ SHAPING: Final = frozenset(
 _GREEK: Final = {"alpha": "α", "beta": "β", "gamma": "γ", "eps": "ε", "sigma": "σ", "mu": "μ"}
 _HAT: Final = "̂"
 _TEST, _SUM, _PRODUCT, _UNARY, _ATOM = range(5)
+#: The signs between two operands and how tightly they bind; a product has none.
 _INFIX: Final = {
+    **{each.name: (f" {each.text} ", _PRODUCT) for each in BINARY if each.name != "pow"},
+    **{each.name: (f" {each.text} ", _TEST) for each in (*COMPARISONS, *BITS)},
     "add": (" + ", _SUM),
     "subtract": (" − ", _SUM),
     "multiply": (" ", _PRODUCT),
     "divide": ("/", _PRODUCT),
-    "matmul": (" @ ", _PRODUCT),
-    "floor_divide": (" // ", _PRODUCT),
-    "remainder": (" % ", _PRODUCT),
-    "equal": (" == ", _TEST),
-    "not_equal": (" != ", _TEST),
-    "less": (" < ", _TEST),
-    "less_equal": (" <= ", _TEST),
-    "greater": (" > ", _TEST),
-    "greater_equal": (" >= ", _TEST),
-    "bitwise_and": (" & ", _TEST),
-    "bitwise_or": (" | ", _TEST),
 }
 
 
