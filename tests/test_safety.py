@@ -27,10 +27,9 @@ KEYWORDS = {"allow_pickle", "shell"}
 ALLOWED = {
     ("importing.py", "exec_module"): "`handgrad check file.py` runs the user's file on purpose",
     ("exercises/course.py", "exec"): "the package's own solution with a mistake of its own list",
-    ("program/instrument.py", "compile"): "a function that is called anyway, so that it records",
     ("program/standins.py", "__import__"): "an import in a function that is called anyway",
-    ("program/source.py", "compile"): "the text of `python -c`, which runs already",
-    ("program/marking.py", "compile"): "a function that is called anyway, with its loops marked",
+    ("program/source.py", "compile"): "what runs already: the text of `python -c`, and a function "
+    "that is called anyway, so that it records or with its loops marked",
     ("checking/alignment/pieces.py", "compile"): "a function that is called anyway, changed",
     **dict.fromkeys(
         [("checking/alignment/scope.py", name) for name in ("eval", "compile")],
