@@ -12,17 +12,14 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
+from handgrad.program import arranging
 from handgrad.program.arithmetic import BINARY, BITS, COMPARISONS
+from handgrad.program.arranging import is_transpose
 from handgrad.program.functions import Method
 from handgrad.program.nodes import Node
 
 #: Operations that arrange values and change none; they read as their operand.
-SHAPING: Final = frozenset(
-    {
-        *("reshape", "expand_dims", "squeeze", "astype", "asarray", "broadcast_to", "ravel"),
-        *("copy", "flatten", "contiguous", "replaced"),
-    }
-)
+SHAPING: Final = arranging.SHAPING | {"replaced"}
 _GREEK: Final = {"alpha": "α", "beta": "β", "gamma": "γ", "eps": "ε", "sigma": "σ", "mu": "μ"}
 _HAT: Final = "̂"
 _TEST, _SUM, _PRODUCT, _UNARY, _ATOM = range(5)
@@ -126,9 +123,7 @@ def _parts(node: Node) -> tuple[str, int]:
             return _argument(node, 0, _ATOM) + "²", _ATOM
         case "pow":
             return f"{_argument(node, 0, _ATOM)}^{_argument(node, 1, _ATOM)}", _ATOM
-        case "matrix_transpose":
-            return _argument(node, 0, _ATOM) + "ᵀ", _ATOM
-        case "permute_dims" if len(args) == 1 and not node.kwargs:
+        case _ if is_transpose(node):
             return _argument(node, 0, _ATOM) + "ᵀ", _ATOM
         case "getitem":
             return f"{_argument(node, 0, _ATOM)}[{_index_text(node)}]", _ATOM
