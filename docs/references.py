@@ -56,8 +56,10 @@ def sources(text: str) -> Iterator[str]:
     lines = iter(text.splitlines())
     for line in lines:
         _, found, paragraph = line.partition("Source: ")
+        if not found:
+            continue
         margin = _MARGIN.match(line)[0]  # type: ignore[index]
-        while found and '"""' not in paragraph:
+        while '"""' not in paragraph:
             line = next(lines, "")
             if not line.startswith(margin) or not line[len(margin) :].strip():
                 break

@@ -355,21 +355,26 @@ def _inside(content: bytes, rng: np.random.Generator) -> bytes:
     return damage(content, rng)
 
 
+def _gzipped(head: bytes, chunk: bytes) -> bytes:
+    """A head and 250 times a chunk, compressed once: after a full flush a block stands alone."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    first, block = (packer.compress(x) + packer.flush(zlib.Z_FULL_FLUSH) for x in (head, chunk))
+    checksum = zlib.crc32(head)
+    for _ in range(250):
+        checksum = zlib.crc32(chunk, checksum)
+    end = struct.pack("<2I", checksum, len(head) + 250 * len(chunk))
+    return b"\x1f\x8b\x08" + bytes(7) + first + 250 * block + packer.flush() + end
+
+
 @functools.cache
 def _bombs() -> tuple[bytes, ...]:
     """Small files that say or unpack to 250 MB and more."""
     zeros = bytes(2**20)
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    head = struct.pack(">BBBB3I", 0, 0, 8, 3, 10, 5000, 5000)
-    gz = [packer.compress(head), *(packer.compress(zeros) for _ in range(250)), packer.flush()]
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    ones = b"1," * 2**19
-    line = [*(packer.compress(ones) for _ in range(250)), packer.flush()]
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    rows = b"1,2,3,a\n" * 2**17
-    table = [*(packer.compress(rows) for _ in range(250)), packer.flush()]
+    images = _gzipped(struct.pack(">BBBB3I", 0, 0, 8, 3, 10, 5000, 5000), zeros)
+    line = _gzipped(b"", b"1," * 2**19)
+    table = _gzipped(b"", b"1,2,3,a\n" * 2**17)
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, shape in (("x", (2**24, 16)), ("y", (2**24,))):
             head = _npy(np.zeros(0, np.uint8)).replace(b"(0,)", f"{shape}".encode())
             start = head[: 10 + struct.unpack("<H", head[8:10])[0]]
@@ -379,7 +384,7 @@ def _bombs() -> tuple[bytes, ...]:
                 for _ in range(int(np.prod(shape)) >> 20):
                     member.write(zeros)
     huge = _npy(np.zeros(1)).replace(b"(1,), }" + b" " * 14, b"(1000000000000,), }  ")
-    found = [b"".join(gz), b"".join(line), b"".join(table), file.getvalue(), huge]
+    found = [images, line, table, file.getvalue(), huge]
     try:
         from PIL import Image  # noqa: F401
     except ImportError:

@@ -57,10 +57,11 @@ mpi: dispatch layers optimizers training
 recipes: data inference io layers lora losses models ops optimizers training
 targets: ops recipes
 program:
-checking: dispatch interop layers ops program targets
+differences: dispatch layers
+checking: deriving differences dispatch interop layers ops program targets
 documents:
-equations: checking data dispatch documents layers losses ops optimizers program recipes targets
-deriving: checking data documents equations ops program
+equations: data differences dispatch documents layers losses ops optimizers program recipes targets
+deriving: data documents equations ops program
 limits: dispatch documents equations geometry layers models ops recipes training
 exercises: checking data targets
 cli: checking data deriving dispatch equations exercises inference kernels layers limits losses mpi
@@ -71,7 +72,7 @@ __main__: cli
 #: A room that is being written anew, with circles and names of its own until it is.
 REWRITTEN: Final = frozenset({"kernels"})
 #: Classes that stand for one thing in each of two programs, of which the older one is to go.
-NAMES_ALIKE: Final = frozenset({"Derivation", "Node", "Program"})
+NAMES_ALIKE: Final = frozenset({"Node", "Program"})
 
 #: The most parameters of a function, its settings by `Unpack` counted as one.
 MOST_PARAMETERS: Final = 10

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.checking.differences import (
+from handgrad.differences.directional import (
     CENTRAL,
     COMPLEX,
     KINK,

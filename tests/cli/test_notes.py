@@ -24,6 +24,7 @@ def test_notes_stand_in_a_file_of_the_targets_name(handgrad, here):
         (("-o", "mine.tex"), "mine.tex", r"\documentclass"),
         (("-o", "mine.txt", "--format", "md"), "mine.txt", "# relu"),
         (("--format", "tex"), "relu.tex", r"\documentclass"),
+        (("--format", "slides"), "relu.slides.html", "<!DOCTYPE html>"),
     ],
 )
 def test_formats(handgrad, here, arguments, file, begins):
@@ -82,7 +83,10 @@ def test_a_wrong_gradient_is_exit_code_1(handgrad, here, out):
     [
         (("layer_nrm",), "did you mean layer_norm?"),
         (("relu", "--lang", "fr"), "notes: lang is 'fr'; allowed: en, ro"),
-        (("relu", "--format", "docx"), "notes: format is 'docx'; allowed: html, tex, md, pdf"),
+        (
+            ("relu", "--format", "docx"),
+            "notes: format is 'docx'; allowed: html, tex, md, pdf, slides",
+        ),
         (
             ("relu", "--alive", "-o", "relu.md"),
             "--alive is given with the format md",

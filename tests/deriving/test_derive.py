@@ -1,9 +1,18 @@
 """`hg.derive`: what it derives is right, closed where a closed form is known, and runs anywhere."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 
 import handgrad as hg
+from handgrad.deriving.notation import FUNCTIONS, NOTATIONS
+from handgrad.deriving.story import everything
+from handgrad.documents.document import Equation, Table, opened
+from handgrad.documents.formulas.formula import Cases, Operator, Script, Text
+from handgrad.documents.formulas.latex import to_latex
+from handgrad.errors import ArgumentError
+from handgrad.ops import OPS
 from tests.deriving import forwards
 from tests.deriving.forwards import CASES, LOOPS, ND
 from tests.rows import rows
@@ -118,7 +127,7 @@ def test_loop_over_time_runs_in_reverse(function, shapes):
     assert not derived.fixed
     assert "for t in reversed(range(T)):" in derived.backward_source
     assert derived.forward_source.count("for t in range(T):") == 1
-    assert "In each round, from T − 1 down to 0" in derived.notes().to_markdown()
+    assert r"For $t = T - 1, \cdots, 0$:" in derived.notes().to_markdown()
 
 
 @pytest.mark.parametrize("name", ["rnn", "leaky_rnn", "gru", "lstm"])
@@ -229,6 +238,55 @@ def test_arrays_are_examples():
     assert hg.check(derived, rng.random((5, 4)), rng.random(4)).ok
 
 
+class Layer(NamedTuple):
+    w: Any
+    b: Any
+
+
+def _layers(x, layers):
+    for layer in layers:
+        x = np.tanh(x @ layer.w + layer.b)
+    return x
+
+
+def test_named_tuples_in_a_list_are_arguments():
+    rng = np.random.default_rng(0)
+    layers = [Layer(rng.standard_normal((n, 4)), rng.standard_normal(4)) for n in (3, 4)]
+    x = rng.standard_normal((2, 3))
+    derived = hg.derive(_layers, x=x, layers=layers)
+    y, cache = derived.forward(x, layers)
+    np.testing.assert_allclose(y, _layers(x, layers))
+    assert [d.shape for d in derived.backward(y, cache)] == [(2, 3), (3, 4), (4,), (4, 4), (4,)]
+
+
+@pytest.mark.parametrize(
+    ("function", "examples", "others"),
+    [
+        (lambda x: np.tanh(x) * 2, [(0, 2)], [(3, 5)]),
+        (
+            lambda a, b: np.einsum("...ij,...jk", a, b),
+            [(0, 2, 3), (0, 3, 4)],
+            [(2, 5, 6), (2, 6, 3)],
+        ),
+        (lambda x, w: (x[:, ::2] @ w) * (x[:, 1::2] @ w), [(4, 4), (2, 3)], [(3, 6), (3, 5)]),
+        (lambda x: np.linalg.svd(x, full_matrices=False)[0], [(4, 4)], [(3, 5)]),
+        (lambda x: np.trace(x, offset=9), [(10, 11)], [(4, 13)]),
+        (lambda x: {"same": x}, [(3,)], [(5,)]),
+    ],
+    ids=["empty", "einsum", "halves", "square", "corner", "nothing"],
+)
+def test_examples_of_special_lengths_tell_no_more_than_their_axes(function, examples, others):
+    derived = hg.derive(function, **_named(function, examples, 1))
+    given = _named(function, others, 2)
+    assert hg.check((derived.forward, derived.backward), *given.values()).ok
+
+
+def _named(function, shapes, seed):
+    rng = np.random.default_rng(seed)
+    names = function.__code__.co_varnames
+    return {name: rng.standard_normal(shape) for name, shape in zip(names, shapes, strict=False)}
+
+
 def test_pages_show_the_steps(tmp_path):
     derived = hg.derive(forwards.softmax, x=ND)
     page = derived.notes(tmp_path / "softmax.md").to_markdown()
@@ -272,3 +330,62 @@ def test_unknown_library_and_unwritable_file_end_in_a_sentence(tmp_path):
         derived.to("keras")
     with pytest.raises(hg.errors.ArgumentError, match="cannot be written"):
         derived.to("numpy", tmp_path / "none" / "x.py")
+
+
+#: Words that stand beside symbols, and not in the place of one.
+BESIDE = {"if ", "otherwise", "at "}
+
+
+def words_of(formula):
+    """The words of a formula but for those below a symbol, as in W_ih."""
+    match formula:
+        case Text(text):
+            yield text
+        case Operator(name):
+            yield name
+        case Script(base, _, sup):
+            yield from words_of(base)
+            yield from words_of(sup)
+        case Cases(lines):
+            yield from (word for line in lines for part in line for word in words_of(part))
+        case tuple():
+            yield from (word for part in formula for word in words_of(part))
+        case _ if hasattr(formula, "__dataclass_fields__"):
+            yield from words_of(tuple(getattr(formula, name) for name in formula.__slots__))
+
+
+def assert_symbols(derived):
+    """Every value has a symbol of its own, and every function its notation."""
+    page = derived.notes().document
+    formulas = [block.formula for block in opened(page.blocks) if isinstance(block, Equation)]
+    assert not set(words_of(tuple(formulas))) - BESIDE - FUNCTIONS, derived.name
+    programs = (derived.pair.traced.program, derived.pair.backward)
+    nodes = everything([node for each in programs for node in each.body])
+    unknown = {node.op for node in nodes} - NOTATIONS.keys() - {"input", "part", "loop"}
+    assert not unknown, (derived.name, unknown)
+    lefts = [block.rows for block in page.blocks if isinstance(block, Table)]
+    symbols = [symbol for symbol, _ in lefts[-1]] if len(lefts) > 1 else []
+    assert len(set(symbols)) == len(symbols), derived.name
+
+
+@rows(("function", "shapes"), [*CASES, *LOOPS])
+def test_no_word_stands_in_the_place_of_a_symbol(function, shapes):
+    assert_symbols(hg.derive(function, **shapes))
+
+
+@pytest.mark.slow
+@rows("op", OPS)
+def test_no_word_stands_in_the_page_of_an_op(op):
+    try:
+        derived = hg.derive(op)
+    except ArgumentError:  # a refusal is an answer; what is refused is tested elsewhere
+        return
+    assert_symbols(derived)
+
+
+def test_a_page_is_written_as_on_paper():
+    shapes = {"q": ("N", "D"), "k": ("M", "D"), "v": ("M", "D")}
+    page = hg.derive(forwards.attention, **shapes).notes().document
+    lines = [to_latex(b.formula) for b in page.blocks if isinstance(b, Equation)]
+    assert r"d v = a^{\top} \thinspace d y" in lines
+    assert r"d a = d y \thinspace v^{\top}" in lines

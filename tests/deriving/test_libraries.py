@@ -32,9 +32,49 @@ def _reversed(x):
     return turned * (x - x.mean(keepdims=True))[::-1, ::-1][:, 1:]
 
 
+def _turned(x, y):
+    """Gradients added in an array whose axes are in another order, and truths made floats."""
+    turned = np.moveaxis(np.exp(x), -1, 0)
+    ones = (x == x.max(-1, keepdims=True)).astype(float)
+    chosen = np.take_along_axis(turned * ones.T, y[None, :], axis=0)
+    return chosen * np.diag(x @ x.T) + (turned**2).sum(0)
+
+
+def _powers(w, u, eps=1e-12):
+    """A gradient of u that cancels to nothing but rounding errors."""
+    v = w.T @ u
+    v = v / (np.linalg.norm(v) + eps)
+    u = w @ v
+    return w / ((u / (np.linalg.norm(u) + eps)) @ w @ v)
+
+
+def _filtered(x, p, q):
+    """An inverse whose condition single precision shows."""
+    for z in x:
+        s = p @ p.T + q
+        p = p - p @ np.linalg.inv(s) @ p + np.outer(z, z)
+    return p
+
+
+def _spectrum(x, w):
+    """Complex zeros beside numbers that no binary fraction is."""
+    out = np.zeros((len(x), x.shape[1] // 2 + 1), dtype=complex)
+    out[:, :2] = np.fft.rfft(x)[:, :2] * (w + 1j * np.tanh(w)) * np.array([1 / 3, 0.1])
+    return np.fft.irfft(out, n=x.shape[1])
+
+
+def _with_ones(x):
+    return np.array([[x[0] * 2, 1.0], [x[1], x[0]]]) ** 3
+
+
 @pytest.mark.parametrize(
     ("forward", "given"),
     [
+        (_with_ones, {"x": ("N",)}),
+        (_spectrum, {"x": ("N", "T"), "w": (2,)}),
+        (_turned, {"x": ("N", "C"), "y": ("N", int)}),
+        (_powers, {"w": ("N", "D"), "u": ("N",)}),
+        (_filtered, {"x": ("T", "N"), "p": ("N", "N"), "q": ("N", "N")}),
         (_reversed, {"x": ("N", "D")}),
         (_kinds, {"x": ("N", "D"), "slopes": ("N",)}),
         (_placed, {"x": ("N", "C"), "y": ("N", int)}),
@@ -45,3 +85,39 @@ def test_a_source_for_torch_has_the_values_of_that_for_numpy(forward, given):
     if importlib.util.find_spec("torch") is None:
         pytest.skip("needs torch")
     assert "torch.autograd.Function" in hg.derive(forward, **given).to("torch")
+
+
+def _net(x, params, scale=2.0):
+    for layer in params["layers"]:
+        x = np.tanh(x @ layer["w"] + layer["b"])
+    return x * scale * params["gain"]
+
+
+def _params(rng):
+    layers = [{"w": rng.standard_normal((3, 3)), "b": rng.standard_normal(3)} for _ in range(2)]
+    return {"layers": layers, "gain": rng.standard_normal(3)}
+
+
+def test_arrays_in_dicts_and_lists_have_gradients_in_pytorch():
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    x, params = rng.standard_normal((2, 3)), _params(rng)
+    derived = hg.derive(_net, x=x, params=params)
+    names = {}
+    exec(derived.to("torch"), names)
+    mapped = torch.utils._pytree.tree_map
+    given = mapped(lambda each: torch.tensor(each, requires_grad=True), params)
+    names["_net"](torch.tensor(x), given).sum().backward()
+    y, cache = derived.forward(x, params)
+    gradients = derived.backward(np.ones_like(y), cache)
+    found = [each.grad.numpy() for each in torch.utils._pytree.tree_leaves(given)]
+    assert len(found) == len(gradients) - 1
+    for got, want in zip(found, gradients[1:], strict=True):
+        np.testing.assert_allclose(got, want)
+
+
+def test_arrays_in_dicts_and_lists_have_gradients_in_jax():
+    rng = np.random.default_rng(0)
+    source = hg.derive(_net, x=rng.standard_normal((2, 3)), params=_params(rng)).to("jax")
+    layers = ", ".join(f"{{'w': gradients[{k}], 'b': gradients[{k + 1}]}}" for k in (1, 3))
+    assert f"return gradients[0], {{'layers': [{layers}], 'gain': gradients[5]}}" in source

@@ -77,6 +77,57 @@ def _product(x, w):
     return x * w
 
 
+def _strided(x, stride=2):
+    return np.tanh(x[: (len(x) - 1) // stride + 1]) * stride
+
+
+def _graph(pos, rest, edges, k=2.0, steps=2):
+    """Springs, whose ends drawn at random may be one node, and a mask of what is far apart."""
+    i, j = edges[:, 0], edges[:, 1]
+    for _ in range(steps):
+        d = pos[j] - pos[i]
+        length = np.sqrt((d**2).sum(1))
+        near = ((pos[:, None] - pos[None]) ** 2).sum(-1) + 0.1
+        near[near > 0] = near[near > 0] ** -1.5
+        pos = pos * near.sum(1)[:, None]
+        np.add.at(pos, i, (k * (length - rest) / length)[:, None] * d)
+    return pos
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "others"),
+    [
+        (_strided, [(7,)], {"stride": 3}),
+        (_graph, [(5, 2), (3,)], {"k": 3.0, "steps": 3}),
+    ],
+)
+def test_settings_of_examples_stay_free(function, shapes, others):
+    rng = np.random.default_rng(0)
+    given = [rng.standard_normal(shape) for shape in shapes]
+    if function is _graph:
+        given.append(np.array([[0, 1], [1, 2], [3, 4]]))
+    derived = hg.derive(function, *given)
+    assert derived.fixed == {}
+    y, _ = derived.forward(*given, **others)
+    np.testing.assert_allclose(y, function(*given, **others))
+
+
+def _length_of_squashed(x):
+    """The root's slope at 0 is infinite, that of the whole is none."""
+    n = (x**2).sum(-1, keepdims=True)
+    squashed = n / (1 + n) * x / np.sqrt(n + 1)
+    return np.sqrt((squashed**2).sum(-1))
+
+
+def test_root_that_is_smooth_at_zero_has_a_slope_there():
+    derived = hg.derive(_length_of_squashed, x=("N", "D"))
+    x = np.array([[0.0, 0.0], [0.5, -1.0]])
+    assert hg.check((derived.forward, derived.backward), x[1:]).ok
+    dx = derived.backward(np.ones(2), derived.forward(x)[1])
+    np.testing.assert_array_equal(dx[0], 0)
+    assert np.all(dx[1] != 0)
+
+
 def test_tuples_of_numbers_alone_are_shapes():
     derived = hg.derive(_product, x=(3, 4), w=(4,))
     dx, dw = derived.backward(np.ones((3, 4)), derived.forward(np.ones((3, 4)), np.ones(4))[1])

@@ -14,11 +14,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from handgrad.documents import html, markdown, pdf, tex
+from handgrad.documents import html, markdown, pdf, slides, tex
 from handgrad.documents.document import (
     Alert,
     Block,
+    Details,
     Document,
+    Emphasis,
     Equation,
     Figure,
     Heading,
@@ -336,3 +338,42 @@ def test_every_language_has_every_word() -> None:
 def test_an_unknown_language_is_named() -> None:
     with pytest.raises(ArgumentError, match="lang 'fr' is not known; allowed: en, ro"):
         label("fr", "forward")
+
+
+def test_what_is_folded_is_a_heading_where_nothing_can_be_opened() -> None:
+    pytest.importorskip("latex2mathml")
+    inside = Details("With a word", (Paragraph("Further in."),))
+    folded = Document("x", blocks=(Details("At edges", (inside,), level=1, anchor="edges"),))
+    assert '<details id="edges">\n<summary><h2>At edges</h2></summary>' in html.page(folded)
+    assert "details::details-content" in html.page(folded).partition("@media print")[2]
+    assert markdown.render(folded) == "# x\n\n## At edges\n\nWith a word\n\nFurther in.\n"
+    assert r"\section*{\raggedright At edges}" in tex.render(folded)
+    assert "#heading(level: 1, [#" in pdf.source(folded)
+
+
+def test_the_title_of_a_work_is_emphasised() -> None:
+    pytest.importorskip("latex2mathml")
+    cited = Document("x", blocks=(Paragraph(("Kingma, Ba, ", Emphasis("Adam"), " (2015).")),))
+    assert "Kingma, Ba, <cite>Adam</cite> (2015)." in html.page(cited)
+    assert r"Kingma, Ba, *Adam* (2015)." in markdown.render(cited)
+    assert r"Kingma, Ba, \emph{Adam} (2015)." in tex.render(cited)
+    assert '#emph("Adam");' in pdf.source(cited)
+
+
+def test_a_slide_has_one_equation(document: Document) -> None:
+    pytest.importorskip("latex2mathml")
+    sections = slides.page(document).split("<section>")[1:]
+    counts = [each.count('class="equation"') for each in sections]
+    assert max(counts) == 1
+    equations = [each for each in document.blocks if isinstance(each, Equation)]
+    assert sum(counts) == len(equations)
+    assert slides.source(document).count("#pagebreak()") == len(sections)
+    assert sections[0].startswith("\n<h1>")
+
+
+def test_words_go_with_the_equation_that_they_are_about() -> None:
+    one, other = (Equation(Symbol(each)) for each in "ab")
+    blocks = (one, Paragraph("where a is one."), Paragraph("For t = 1:"), other)
+    first, second = slides.slides(Document("x", blocks=blocks))
+    assert first.blocks == blocks[:2]
+    assert second.blocks == blocks[2:]

@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.documents.document import Alert, Equation, Heading, Mono, Paragraph, Strong
+from handgrad.documents.document import (
+    Alert,
+    Emphasis,
+    Equation,
+    Heading,
+    List,
+    Mono,
+    Strong,
+    Table,
+    opened,
+    spans,
+)
 from handgrad.documents.formulas.formula import Symbol, gradient_of
 from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.labels import label
@@ -139,16 +150,25 @@ def test_an_op_by_name_or_module(target):
 
 
 @pytest.mark.parametrize(
-    ("model", "lang", "source"),
+    ("model", "lang", "heading"),
     [
-        (hg.MLP([3, 2], rng=RNG), "en", "Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and"),
-        (hg.MLP([3, 2], rng=RNG), "ro", "Sursa: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and"),
+        (hg.MLP([3, 2], rng=RNG), "en", "Sources"),
+        (hg.MLP([3, 2], rng=RNG), "ro", "Surse"),
     ],
 )
-def test_a_model_names_its_source(model, lang, source):
-    first, *_ = notes(model, lang=lang).document.blocks
-    assert isinstance(first, Paragraph)
-    assert "".join(first.content).startswith(source)
+def test_a_model_names_its_source(model, lang, heading):
+    *_, above, found = notes(model, lang=lang).document.blocks
+    assert isinstance(above, Heading)
+    assert above.content == heading
+    assert isinstance(found, List)
+    names, title, *_ = spans(found.items[0])
+    assert names == "Yamanishi, "
+    assert title == Emphasis("DNN, CNN, RNN, LSTM, Attn, and Transformer")
+
+
+@pytest.mark.parametrize(("recipe", "title"), [("text", "GPT"), ("digits", "digits")])
+def test_the_page_of_a_recipe_has_its_models_name(recipe, title):
+    assert notes(recipe).document.title == title
 
 
 def test_a_model_without_a_source_names_none():
@@ -166,7 +186,9 @@ def test_a_wrong_gradient_is_said_first(lang, word):
     assert f'<p class="alert" role="alert"><strong>{word}</strong> <math' in found.to_html()
     assert rf"{{\color[HTML]{{A3301C}}\textbf{{{word}}}" in found.to_latex()
     assert f"> [!CAUTION]\n> **{word}** $" in found.to_markdown()
-    assert label(lang, "wrong") in str(found.document.blocks[-1])
+    blocks = found.document.blocks
+    at = next(i for i, each in enumerate(blocks) if getattr(each, "anchor", "") == "check")
+    assert label(lang, "wrong") in str(blocks[at + 2])
 
 
 class Half(hg.layers.Layer):
@@ -193,7 +215,7 @@ def test_a_wrong_layer_of_ones_own_is_said_first(factor, wrong):
     alerts = [block for block in found.document.blocks if isinstance(block, Alert)]
     named = [span.text for each in alerts for span in each.content if isinstance(span, Mono)]
     assert named == wrong
-    *_, table = found.document.blocks
+    *_, table = (each for each in opened(found.document.blocks) if isinstance(each, Table))
     assert [row[-1] for row in table.rows].count("right") == len(table.rows) - len(wrong)
     assert notes(model, measure=None).ok
 
@@ -246,12 +268,16 @@ def test_every_format(tmp_path):
     for suffix in ("html", "tex", "md"):
         file = found.save(tmp_path / f"relu.{suffix}")
         assert file.read_bytes() == found.rendered(suffix)
+    slides = found.save(tmp_path / "relu.slides.html", "slides").read_text("utf-8")
+    assert slides.count("<section>") > 2
     assert found.save(tmp_path / "relu.txt", "md").read_text("utf-8").startswith("# relu")
 
 
 def test_pdf():
     pytest.importorskip("typst")
-    assert notes("layer_norm", numbers=True).to_pdf().startswith(b"%PDF")
+    found = notes("layer_norm", numbers=True)
+    assert found.to_pdf().startswith(b"%PDF")
+    assert found.rendered("slides", ".pdf").startswith(b"%PDF")
 
 
 def test_what_a_notebook_shows():

@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from handgrad.documents.document import (
+    Details,
     Document,
     Equation,
+    Figure,
     Heading,
     List,
     Mono,
     Paragraph,
     Table,
+    opened,
     spans,
 )
 from handgrad.documents.formulas.formula import Matrix
@@ -43,12 +46,14 @@ def said(content) -> str:
 
 
 def headings(document: Document) -> list[str]:
-    return [said(b.content) for b in document.blocks if isinstance(b, Heading) and b.level == 1]
+    return [
+        said(b.content) for b in opened(document.blocks) if isinstance(b, Heading) and b.level == 1
+    ]
 
 
 def under(document: Document, anchor: str) -> list:
     """The blocks of one part."""
-    blocks = list(document.blocks)
+    blocks = list(opened(document.blocks))
     starts = [i for i, b in enumerate(blocks) if isinstance(b, Heading) and b.level == 1]
     (start,) = (i for i in starts if blocks[i].anchor == anchor)
     end = next((i for i in starts if i > start), len(blocks))
@@ -75,21 +80,51 @@ def test_the_parts_of_an_op():
     document = notes("layer_norm").document
     assert document.title == "layer_norm"
     assert headings(document) == [
-        "Symbols",
         "Forward",
-        "Kept for the backward pass",
         "Backward",
+        "Kept for the backward pass",
         "At kinks and edges",
         "Checked against finite differences",
+        "Symbols",
+        "Sources",
     ]
     words = [said(block.content) for block in document.blocks if isinstance(block, Paragraph)]
     assert words[0].startswith("Layer normalisation: every row to mean 0")
-    assert any(each.startswith("Source: Gulino") for each in words)
+    assert said(under(document, "sources")[0].items[0]).startswith("Gulino, ")
     assert any(each.startswith("Shapes: x, y (..., D)") for each in words)
     assert said(under(document, "edges")[0].content) == (
         "A constant row gives β as long as eps > 0."
     )
     assert said(under(document, "cache")[0].content).startswith("The normalised rows and 1/√")
+
+
+@pytest.mark.parametrize("op", ["layer_norm", "lstm", "attention", "cross_entropy", "softmax"])
+def test_a_page_opens_with_a_sentence_and_a_picture(op):
+    sentence, picture, *_ = notes(op, measure=None).document.blocks
+    assert isinstance(sentence, Paragraph)
+    assert isinstance(picture, Figure)
+    width = float(re.search(r'width="([\d.]+)"', picture.svg)[1])
+    assert width <= 340  # a phone's, less its margins
+    xs = [float(x) for x in re.findall(r'(?:\bx=|[MLH])"?([-\d.]+)', picture.svg)]
+    assert min(xs) >= 0
+    assert max(xs) <= width
+    assert {"forward", "backward"} <= set(re.findall(r'<path [^>]*class="(\w+)"', picture.svg))
+
+
+def test_guards_are_an_aside():
+    blocks = notes("softmax", measure=None).document.blocks
+    shown = [to_latex(b.formula) for b in blocks if isinstance(b, Equation)]
+    assert shown[1] == r"\text{powers} = \exp (x - m)"
+    assert not any("infty" in each for each in shown)
+    (aside,) = (b for b in blocks if isinstance(b, Details) and not b.level)
+    assert "infty" in str([to_latex(b.formula) for b in aside.blocks if isinstance(b, Equation)])
+
+
+def test_symbols_are_explained_where_they_are_first():
+    forward = under(notes("layer_norm", measure=None).document, "forward")
+    explained = [said(b.content) for b in forward if isinstance(b, Paragraph)]
+    assert explained[1] == "Given: $ $, $ $, $ $."
+    assert explained[2].startswith("where $ $")
 
 
 def test_equations_are_numbered_through():
@@ -361,7 +396,7 @@ def test_romanian_words():
     document = notes("tanh", lang="ro").document
     assert "Înainte" in headings(document)
     assert "Înapoi" in headings(document)
-    assert said(document.blocks[0].content) == label("ro", "from_code")
+    assert Paragraph(label("ro", "from_code")) in under(document, "forward")
 
 
 def test_the_parts_of_a_docstring():

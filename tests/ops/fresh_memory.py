@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 import sys
@@ -18,14 +19,19 @@ def _filled(array: Any, value: float) -> Any:
     return array
 
 
+@functools.cache
+def _import_adapters() -> None:
+    for found in pkgutil.iter_modules(kernels.__path__):
+        if not found.name.startswith("_"):
+            importlib.import_module(f"handgrad.kernels.{found.name}")
+
+
 def fill_fresh_memory(monkeypatch: pytest.MonkeyPatch, value: float) -> None:
     """Every array that a kernel's adapter makes from here on is full of `value`, and so is memory
     that native code may find for a workspace.
     """
     native: Any = kernels.native
-    for found in pkgutil.iter_modules(kernels.__path__):
-        if not found.name.startswith("_"):
-            importlib.import_module(f"handgrad.kernels.{found.name}")
+    _import_adapters()
     adapters = [
         module
         for name, module in sys.modules.items()

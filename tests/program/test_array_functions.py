@@ -339,7 +339,46 @@ MORE = [
 ]
 
 
-@rows(("forward", "shapes"), [*CASES, *MORE])
+def strided_windows(x, w, stride=2):
+    x = np.pad(x, ((0, 0), (1, 1), (1, 1)))
+    n, height, width = x.shape
+    k = w.shape[0]
+    rows, columns = (height - k) // stride + 1, (width - k) // stride + 1
+    s0, s1, s2 = x.strides
+    shape, strides = (n, rows, columns, k, k), (s0, s1 * stride, s2 * stride, s1, s2)
+    windows = np.lib.stride_tricks.as_strided(x, shape, strides)
+    return np.einsum("nhwij,ij->nhw", windows, w)
+
+
+def repeated_rows(x):
+    return np.lib.stride_tricks.as_strided(x, (3, len(x)), (0, x.strides[0])) * x
+
+
+def segment_softmax(h, e, i):
+    largest = np.full(h.shape, -np.inf)
+    np.maximum.at(largest, i, e)
+    w = np.exp(e - largest[i])
+    total = np.zeros(h.shape)
+    np.add.at(total, i, w)
+    return w / total[i] * h[i]
+
+
+def segment_smallest(x, e, i):
+    out = np.tanh(x)
+    np.minimum.at(out, (slice(None), i), e)
+    return out * x
+
+
+STRIDED = [
+    case("strided windows", strided_windows, x=("B", "N", "D"), w=(3, 3)),
+    case("a stride of 0", repeated_rows, x=("N",)),
+    case("maximum.at", segment_softmax, h=("N", "D"), e=("K", "D"), i=("K", int)),
+    case("minimum.at", segment_smallest, x=("D", "N"), e=("D", "K"), i=("K", int)),
+    case("diagonal beside", lambda x: np.trace(x, offset=2), x=("N", "D")),
+]
+
+
+@rows(("forward", "shapes"), [*CASES, *MORE, *STRIDED])
 def test_function(forward: Callable[..., Any], shapes: Any) -> None:
     holds(forward, **shapes)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -10,7 +13,13 @@ import pytest
 
 from handgrad.ops import OPS
 from handgrad.ops.samples import forward_arguments, sample_inputs
-from handgrad.program import Node, Program, mapped, recorded, rerun
+from handgrad.program import Node, Program, mapped, node, recorded, rerun
+from handgrad.program.loops import rolled
+from handgrad.program.run import run
+from handgrad.program.sizes import Size
+from handgrad.program.trace import Tracer, unwrap
+from handgrad.program.trace import run as trace
+from tests.tolerances import assert_close
 
 
 def bits(nested: Any) -> Any:
@@ -47,3 +56,45 @@ def test_programs_of_ops(op: str) -> None:
 
         dy = mapped(cotangent, y)
         check(recorded(module.backward, dy, cache), module.backward.reference(dy, cache))
+
+
+def traced(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What the interpreter has for a call's result, of the program that derivations are made of."""
+    world = node.World()
+    inputs: list[node.Node] = []
+
+    def given(value: Any) -> Any:
+        if not isinstance(value, np.ndarray):
+            return value
+        shape, kind = tuple(map(Size.of, value.shape)), value.dtype.kind.replace("u", "i")
+        inputs.append(node.Node("input", (), {}, shape, kind, value, f"x{len(inputs)}"))
+        return Tracer(inputs[-1])
+
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    with node.within(world):
+        world.events = []
+        result = unwrap(trace(function, mapped(given, dict(bound.arguments))))
+        made = [each for each in leaves(result) if isinstance(each, node.Node)]
+        program = node.Program(inputs, rolled(made))
+        found = iter(run(program, [each.value for each in inputs], world.lengths))
+    return [next(found) if isinstance(each, node.Node) else each for each in leaves(result)]
+
+
+def leaves(nested: Any) -> list[Any]:
+    found: list[Any] = []
+    mapped(found.append, nested)
+    return found
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_traced_programs_of_ops(op: str) -> None:
+    module = import_module(f"handgrad.ops.{op}")
+    forward, backward = module.forward.reference, module.backward.reference
+    rng = np.random.default_rng(0)
+    args, kwargs = forward_arguments(op, next(iter(sample_inputs(op, rng))))
+    y, cache = forward(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+    dy = mapped(lambda value: np.asarray(rng.standard_normal(np.shape(value))), y)
+    found = [*traced(forward, *args, **kwargs), *traced(backward, dy, cache)]
+    for one, other in zip(found, leaves(((y, cache), backward(dy, cache))), strict=True):
+        if isinstance(other, np.ndarray):
+            assert_close(one, other, "other arrays")

@@ -8,6 +8,7 @@ from handgrad.checking.kinds import EDITS
 from handgrad.dispatch import engine
 from handgrad.ops import layer_norm, linear, rnn
 from handgrad.program import Execution, Node, Program, recorded
+from handgrad.program.arranging import is_transpose, turned
 from handgrad.program.edits import Edit, edits, same_edit
 from handgrad.program.insertions import insertions
 from handgrad.program.planting import Planted
@@ -75,6 +76,35 @@ def test_products_lose_their_transpose_and_exchange_their_operands() -> None:
     assert ("operands swapped", "dy @ weight") in found
     assert ("transposed", "weight") in found
     assert ("gradients swapped", "dx and dweight") in found
+
+
+def transposes(dy, weight):  # type: ignore[no-untyped-def]
+    a = dy @ weight.T
+    b = dy @ np.transpose(weight)
+    c = dy @ np.swapaxes(weight, -1, -2)
+    d = dy @ np.moveaxis(weight, 0, 1)
+    e = dy @ weight.transpose(1, 0)
+    return a + b + c + d + e
+
+
+def test_a_transpose_is_one_in_every_way_that_it_is_written() -> None:
+    program = recorded(transposes, *RNG.standard_normal((2, 3, 3)))
+    missing = [edit for edit in edits(program) if edit.kind == "transpose missing"]
+    assert [edit.part for edit in missing] == ["weightᵀ"] * 5
+    assert not [edit for edit in edits(program) if edit.part == "weight"]
+
+
+def test_axes_that_are_turned_are_known() -> None:
+    def forward(x):  # type: ignore[no-untyped-def]
+        return x.T, x.transpose(2, 0, 1), np.moveaxis(x, 0, -1), np.rollaxis(x, 2), x.mT, x[0].T
+
+    x = RNG.standard_normal((2, 3, 4))
+    for node in recorded(forward, x).results:
+        array = node.args[0].value
+        order = turned(node)
+        assert order is not None
+        np.testing.assert_array_equal(node.value, np.transpose(array, order))
+        assert is_transpose(node) == (order[-2:] == (array.ndim - 1, array.ndim - 2))
 
 
 def test_an_operation_in_a_loop_is_edited_in_every_round() -> None:

@@ -5,7 +5,7 @@ import operator
 
 import pytest
 
-from handgrad.program.sizes import ONE, Size
+from handgrad.program.sizes import ONE, Quotient, Size
 
 N, D, B = map(Size.of, "NDB")
 
@@ -68,3 +68,10 @@ def test_slope():
 def test_division_by_nothing():
     with pytest.raises(ZeroDivisionError):
         N // 0
+
+
+def test_a_multiple_of_a_sum_is_divided_by_it():
+    padded = Size.of("W") + 2 * Size.of("p")
+    assert padded * Size.of("s") * 8 // (8 * padded) == Size.of("s")
+    assert padded * padded // padded == padded
+    assert isinstance(((padded + 1) // padded).terms[0][0][0], Quotient)

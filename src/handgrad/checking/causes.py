@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -27,6 +28,8 @@ from handgrad.program import Execution, Program, as_execution, recorded
 
 #: Elements of a gradient that are computed one by one where no formula is at hand.
 _ELEMENTS: Final = 2000
+#: Processor time that formulas may take of one input, beside that of changes of the source.
+_SECONDS: Final = 4.0
 
 
 def causes(
@@ -47,10 +50,12 @@ def causes(
     second = run(functions, done.arrays, rng)
     with functions.context():
         draws = _draws(subject, functions, (done, second), wrong, setup, rng, compared=compared)
-        faults = diagnose(wrong, draws, gradients=functions.gradients, situation=setup.situation)
+        end, names = time.process_time() + _SECONDS, functions.gradients
+        faults = diagnose(wrong, draws, gradients=names, situation=setup.situation, end=end)
         if any(fault.kind == "unknown" for fault in faults):
-            faults = attempt(partial(_line_by_line, functions, done, second, faults, rng), faults)
-            faults = attempt(partial(two_causes, faults, wrong, draws, functions.gradients), faults)
+            by_line = partial(_line_by_line, functions, done, second, faults, rng, end)
+            faults = attempt(by_line, faults)
+            faults = attempt(partial(two_causes, faults, wrong, draws, names, end), faults)
         if not subject.is_ops_own:
             (own,) = rng.spawn(1)  # so that inputs of later situations stay those of the seed
             runs, given = (done, second), (wrong, own, setup.situation, budget)
@@ -75,6 +80,7 @@ def _line_by_line(
     second: TrialRun,
     faults: list[Fault],
     rng: np.random.Generator,
+    end: float,
 ) -> list[Fault]:
     """The faults of the target's own backward line by line, where no single cause explains it."""
     forward, backward = functions.forward_source, functions.source
@@ -84,9 +90,10 @@ def _line_by_line(
         return faults
     positions = dict(enumerate(functions.gradients))
     dys = [done.dy, second.dy]
-    steps = stepwise(forward, backward, inputs, dys, positions, rng, functions.forward_options)
+    options = functions.forward_options
+    steps = stepwise(forward, backward, inputs, dys, positions, rng, options, end)
     wrong = [fault.gradient for fault in faults]
-    found = explained(steps, wrong, done.arrays, done.y)
+    found = explained(steps, wrong, done.arrays, done.y, end)
     reported = " ".join(fault.message for fault in found)
     return [*(fault for fault in faults if f"d{fault.gradient}" not in reported), *found]
 

@@ -9,10 +9,12 @@ gradient that is right comes after those that would not.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache, cached_property, partial
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +34,8 @@ _KINDS: Final = EDITS | INSERTIONS
 _NEAR: Final = 1e-6
 #: Of the size of a gradient: what an explanation may leave unexplained.
 _ROUNDING: Final = 1e-3
+#: Of what is wrong, the same.
+_LEFT: Final = 0.1
 #: Insertions tried of one gradient; the contrived ones come last.
 _MOST: Final = 2000
 #: An explanation that would spoil a gradient that is right costs so much more: as much as lies
@@ -45,8 +49,12 @@ def diagnose(
     *,
     gradients: tuple[str, ...],
     situation: str = "usual",
+    end: float = math.inf,
 ) -> list[Fault]:
-    """One fault for every wrong gradient."""
+    """One fault for every wrong gradient.
+
+    end: the processor time at which explanations are tried no more.
+    """
     sides = sides_of(wrong, draws, gradients)
     faults = []
     for name in wrong:
@@ -55,7 +63,7 @@ def diagnose(
             attempted(of_elements(name, draws)),
             *(chain(side.fits(name), [side.edited(name)]) for side in sides),
         )
-        faults.append(best_fault(name, sources, draws, situation))
+        faults.append(best_fault(name, sources, draws, situation, end))
     return faults
 
 
@@ -83,15 +91,17 @@ def best_fault(
     sources: Iterable[Iterable[Explanation]],
     draws: tuple[Draw, ...],
     situation: str,
+    end: float = math.inf,
 ) -> Fault:
     """The simplest explanation that holds, and how sure it is.
 
     Here alone explanations are tried: one that raises, or a source of them that does, is left out.
     """
-    candidates = [each for source in attempted(sources) for each in attempted(source)]
+    every = (each for source in attempted(sources) for each in attempted(source))
+    candidates = takewhile(lambda _: time.process_time() < end, every)
     holding: list[Explanation] = []
     for candidate in sorted(candidates, key=lambda each: each.cost):
-        if holding and candidate.cost > holding[0].cost + 0.5:
+        if (holding and candidate.cost > holding[0].cost + 0.5) or time.process_time() > end:
             break
         held = attempt(partial(_held, candidate, name, draws), None)
         if held is not None:
@@ -133,9 +143,10 @@ def _held(candidate: Explanation, name: str, draws: tuple[Draw, ...]) -> Explana
     """
     if not explains(candidate, name, draws):
         return None
-    left = [_residual(d, name, candidate.predict(d), repairs=candidate.repairs) for d in draws]
-    if not max(left) <= _ROUNDING:
-        return None
+    for draw in draws:
+        left = _residual(draw, name, candidate.predict(draw), repairs=candidate.repairs)
+        if not left <= min(_ROUNDING, _LEFT * _relative_error(draw, name)):
+            return None
     spoils = candidate.spoils()
     return replace(candidate, cost=candidate.cost + _SPOILS) if spoils else candidate
 

@@ -24,10 +24,10 @@ from handgrad.checking.conventions import (
     withheld_from,
 )
 from handgrad.checking.given import Given
-from handgrad.checking.layer_functions import of_layer
 from handgrad.checking.object_functions import Called, stateless, with_attributes
 from handgrad.checking.op_functions import name_of, of_op
 from handgrad.checking.trial import leaves, random_like
+from handgrad.differences.layers import of_layer
 from handgrad.errors import ArgumentError
 from handgrad.forward_backward import ForwardBackward
 from handgrad.layers import Layer
@@ -54,7 +54,8 @@ def forward_backward(
     if (op := op_of(target)) is not None:
         return of_op(op, op.forward, op.backward, arrays, options, source=op)
     if isinstance(target, Layer):
-        return of_layer(target, arrays, options)
+        names = input_names(target.forward, len(arrays))
+        return of_layer(target, names, arrays, options)
     if isinstance(target, type) and issubclass(target, Layer):
         raise ArgumentError(
             f"check: target is the class {target.__name__}; allowed: a layer, such as "

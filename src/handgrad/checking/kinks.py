@@ -19,7 +19,6 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from handgrad.checking.line import root_mean_square
 from handgrad.checking.trial import (
     TrialFault,
     TrialRun,
@@ -29,6 +28,7 @@ from handgrad.checking.trial import (
     magnitude,
     run,
 )
+from handgrad.differences.line import root_mean_square
 from handgrad.forward_backward import ForwardBackward
 
 Seen = Literal["kink", "right", "wrong", "undecided"]

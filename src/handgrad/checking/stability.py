@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ def require_repeatable(functions: ForwardBackward, done: TrialRun) -> None:
                 "forward is random: it gives another y when it is called again with the same "
                 "inputs; allowed: a mask or a seeded generator given to it"
             )
-            raise TrialFault(Fault("", "random", "", message, 1.0, judged=False))
+            raise TrialFault(partial(Fault, "", "random", "", message, 1.0, judged=False))
 
 
 def repeated(functions: ForwardBackward, done: TrialRun, names: Sequence[str]) -> Findings:

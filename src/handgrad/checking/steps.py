@@ -11,11 +11,11 @@ import numpy as np
 
 from handgrad.checking.attempts import attempt, attempted
 from handgrad.checking.backward_trace import Assigned, BackwardTrace
-from handgrad.checking.differences import directional, elementwise
 from handgrad.checking.forward_trace import ForwardTrace
 from handgrad.checking.hypotheses import Draw, Explanation
 from handgrad.checking.local_hypotheses import of_paths
 from handgrad.checking.naming_heuristics import NamingHeuristics
+from handgrad.differences.directional import directional, elementwise
 from handgrad.program import Execution, Node
 from handgrad.program.text import text
 

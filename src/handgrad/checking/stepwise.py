@@ -13,10 +13,12 @@ or else if its name says so.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, takewhile
 from types import MappingProxyType
 from typing import Any
 
@@ -41,13 +43,14 @@ def stepwise(
     gradients: Mapping[int, str],
     rng: np.random.Generator,
     options: Mapping[str, Any] = MappingProxyType({}),
+    end: float = math.inf,
 ) -> list[IntermediateGradient]:
     """The intermediate gradients of a backward, in the order in which it makes them.
 
     `arrays` are forward's positional arguments, `options` its settings. `dys` are cotangents of y,
     one run each; the first finds what is wrong. `gradients` maps positions of backward's result to
-    names of forward's arguments. Empty where one of the two cannot be followed, or backward has a
-    loop.
+    names of forward's arguments. After the processor time `end` none is looked at. Empty where one
+    of the two cannot be followed, or backward has a loop.
     """
     try:
         recorder = Recorder()
@@ -59,7 +62,8 @@ def stepwise(
         lines = BackwardTrace(programs[0], runs)
     except Exception:  # a function we know nothing of: it cannot be read, or runs only as it stands
         return []
-    return list(Search(run, lines, dys, gradients, rng).steps())
+    found = Search(run, lines, dys, gradients, rng).steps()
+    return list(takewhile(lambda _: time.process_time() < end, found))
 
 
 def explained(
@@ -67,6 +71,7 @@ def explained(
     wrong: Container[str],
     arrays: Mapping[str, np.ndarray],
     y: Any,
+    end: float = math.inf,
 ) -> list[Fault]:
     """A fault for every wrong step that has an explanation and reaches a gradient of `wrong`.
 
@@ -76,7 +81,7 @@ def explained(
     for step in steps:
         reaches = [each for each in step.reaches if each in wrong]
         is_open = step.verdict == "wrong" and bool(reaches)
-        fault = attempt(partial(_explained, step, arrays, y), None) if is_open else None
+        fault = attempt(partial(_explained, step, arrays, y, end), None) if is_open else None
         if fault is not None:
             line = fault.message.rpartition("(line ")[2]
             # One line that several are made from is reported once.
@@ -87,7 +92,7 @@ def explained(
 
 
 def _explained(
-    step: IntermediateGradient, arrays: Mapping[str, np.ndarray], y: Any
+    step: IntermediateGradient, arrays: Mapping[str, np.ndarray], y: Any, end: float
 ) -> Fault | None:
     """The fault of one wrong step, with its line in the message; None if nothing explains it."""
     name = step.variable.removeprefix("d")
@@ -97,10 +102,10 @@ def _explained(
             step.found, step.expected, step.bounds, step.runs, step.cotangents, strict=True
         )
     )
-    (fault,) = diagnose((name,), draws, gradients=(name,))
+    (fault,) = diagnose((name,), draws, gradients=(name,), end=end)
     if fault.kind in ("unknown", "some rows"):
         more = chain([step.paths], attempted(of_lines(draws, name)))
-        better = best_fault(name, more, draws, "usual")
+        better = best_fault(name, more, draws, "usual", end)
         fault = fault if better.kind == "unknown" else better
     if fault.kind == "unknown":
         return None

@@ -5,20 +5,21 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from handgrad.checking.differences import (
+from handgrad.checking.report import Fault, GradientRow
+from handgrad.checking.sizes import misfit
+from handgrad.differences.directional import (
     KINK,
     NOT_FINITE,
     complex_step,
     directional,
     elementwise,
 )
-from handgrad.checking.report import Fault, GradientRow
-from handgrad.checking.sizes import misfit
 from handgrad.forward_backward import ForwardBackward
 
 Arrays = Mapping[str, np.ndarray]
@@ -35,11 +36,21 @@ class TargetExit(Exception):  # noqa: N818  (it stands for what was raised)
 
 
 class TrialFault(Exception):  # noqa: N818  (a finding, not an error)
-    """The run cannot be judged further; `fault` says why."""
+    """The run cannot be judged further; `fault` says why.
 
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
+    Its sentence is made when it is asked for: of a thousand changes that raise nobody reads any.
+    """
+
+    def __init__(self, fault: Callable[[], Fault]) -> None:
+        super().__init__()
+        self._made = fault
+
+    @cached_property
+    def fault(self) -> Fault:
+        return self._made()
+
+    def __str__(self) -> str:
+        return self.fault.message
 
 
 @dataclass(frozen=True)
@@ -115,17 +126,17 @@ def forward_on(functions: ForwardBackward, arrays: Arrays) -> tuple[Any, Any]:
     try:
         result: Any = functions.forward(*(arrays[name] for name in functions.inputs))
     except Exception as error:
-        raise TrialFault(raised("forward", error)) from error
+        raise TrialFault(partial(raised, "forward", error)) from error
     if not isinstance(result, tuple) or len(result) != 2:
         message = f"forward returns {_form(result)}; allowed: (y, cache)"
-        raise TrialFault(Fault("", "wrong count", "", message, 1.0, judged=False))
+        raise TrialFault(partial(Fault, "", "wrong count", "", message, 1.0, judged=False))
     try:
         kinds = {each.dtype.kind for each in leaves(result[0])}
     except ValueError:  # a list of rows of different lengths
         kinds = {"O"}
     if not kinds or not kinds <= set("fiub"):
         message = f"forward returns y as {_form(result[0])}; allowed: arrays of numbers"
-        raise TrialFault(Fault("", "wrong type", "", message, 1.0, judged=False))
+        raise TrialFault(partial(Fault, "", "wrong type", "", message, 1.0, judged=False))
     return result
 
 
@@ -133,7 +144,7 @@ def backward(functions: ForwardBackward, dy: Any, cache: Any) -> dict[str, Any]:
     try:
         found = functions.backward(dy, cache)
     except Exception as error:
-        raise TrialFault(raised("backward", error)) from error
+        raise TrialFault(partial(raised, "backward", error)) from error
     names = functions.gradients
     several = found if isinstance(found, tuple | list) else (found,)
     if len(several) != len(names):
@@ -142,7 +153,7 @@ def backward(functions: ForwardBackward, dy: Any, cache: Any) -> dict[str, Any]:
             f"backward returns {len(several)} gradient{'s' * (len(several) != 1)}; "
             f"allowed: {len(names)}, for {listed}, in this order"
         )
-        raise TrialFault(Fault("", "wrong count", "", message, 1.0))
+        raise TrialFault(partial(Fault, "", "wrong count", "", message, 1.0))
     return dict(zip(names, several, strict=True))
 
 

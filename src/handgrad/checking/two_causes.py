@@ -7,6 +7,7 @@ a bounded amount of work allows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, islice
@@ -37,16 +38,21 @@ def two_causes(
     wrong: tuple[str, ...],
     draws: tuple[Draw, ...],
     gradients: tuple[str, ...],
+    end: float = math.inf,
 ) -> list[Fault]:
     """The faults; one that is unknown has two causes where a pair of changes explains it."""
     sides = sides_of(wrong, draws, gradients)
-    return [_explained(each, sides, draws) if each.kind == "unknown" else each for each in faults]
+    return [
+        _explained(each, sides, draws, end) if each.kind == "unknown" else each for each in faults
+    ]
 
 
-def _explained(fault: Fault, sides: list[EditedBackward], draws: tuple[Draw, ...]) -> Fault:
+def _explained(
+    fault: Fault, sides: list[EditedBackward], draws: tuple[Draw, ...], end: float
+) -> Fault:
     name = fault.gradient
     sources = (_pairs(side, name, draws[0]) for side in sides)
-    found = best_fault(name, sources, draws, fault.situation)
+    found = best_fault(name, sources, draws, fault.situation, end)
     return fault if found.kind in ("unknown", "wrong shape") else found
 
 

@@ -46,8 +46,8 @@ def command(
         str | None,
         typer.Option(
             "--format",
-            metavar="html|tex|md|pdf",
-            help="Otherwise by the file's suffix.",
+            metavar="html|tex|md|pdf|slides",
+            help="Otherwise by the file's suffix; slides are HTML, or a PDF by it.",
             show_default=False,
         ),
     ] = None,
@@ -104,7 +104,8 @@ def command(
     if out == "-":
         standard_output().write(written.rendered(chosen))
     else:
-        file = Path(out or f"{_stem(target)}.{chosen}")
+        suffix = "slides.html" if chosen == "slides" else chosen
+        file = Path(out or f"{_stem(target)}.{suffix}")
         written.save(file, chosen)
         if not quiet:
             typer.echo(f"{file}")

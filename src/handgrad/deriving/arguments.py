@@ -103,6 +103,15 @@ class Arguments:
         """The arguments with every leaf replaced."""
         return {name: mapped(tree, function) for name, tree in self.trees.items()}
 
+    def text(self, path: Path) -> str:
+        """How a leaf is written: params["w"][0], or layer.w of a named tuple."""
+        tree, found = self.trees[str(path[0])], str(path[0])
+        for part in path[1:]:
+            is_field = isinstance(part, str) and isinstance(tree, tuple)
+            found += f".{part}" if is_field else f"[{part!r}]"
+            tree = getattr(tree, str(part)) if is_field else tree[part]
+        return found
+
     def with_fixed(self, paths: Collection[Path]) -> Arguments:
         """The same with some settings for their values alone."""
 

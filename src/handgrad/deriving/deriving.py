@@ -107,11 +107,21 @@ class Deriving:
         self._check_assumed()
         free = [s.path for s in self.arguments.settings if s.is_free]
         refusal: UnreadableError | None = None
-        for fixed in [[], *([path] for path in free), *([free] if len(free) > 1 else [])]:
+        tries: list[list[Path]] = [
+            [],
+            *([path] for path in free),
+            *([free] if len(free) > 1 else []),
+        ]
+        while tries:
+            fixed = tries.pop(0)
             try:
                 return self._derived(self.arguments.with_fixed(fixed))
             except UnreadableError as error:
                 refusal = error
+                if isinstance(unproved := error.__cause__, UnprovedError):
+                    named = [path for path in free if path in (*fixed, unproved.setting)]
+                    more = named if len(named) > len(fixed) else free
+                    tries = [more] if len(more) > len(fixed) else []
             except (HandgradError, MemoryError):
                 raise
             except Exception as error:  # of a form that nothing here expects
@@ -127,16 +137,22 @@ class Deriving:
         if any(spec.example is not None for spec in arguments.specs):
             sampler, found = self._with_letters(sampler, found)
         try:
-            for other in ("half", "right", ""):
-                try:
-                    return self._proved(found, sampler)
-                except MeetingError:
-                    if not other:
-                        raise
-                    found = self._traced(sampler, other)
-            raise AssertionError
+            return self._smooth(found, sampler)
         except UnprovedError as error:
             raise refused(str(error), self.function, "a forward that stands its proof") from error
+
+    def _smooth(self, found: Traced, sampler: Sampler) -> Derivation:
+        """The derivation with the slope, where pieces meet, that is right at smooth points."""
+        try:
+            return self._proved(found, sampler)
+        except MeetingError as error:
+            refusal = error
+        for ties in ("half", "right") if refusal.is_number else ("flat",):
+            try:
+                return self._proved(self._traced(sampler, ties), sampler)
+            except MeetingError as error:
+                refusal = error
+        raise refusal
 
     def _check_assumed(self) -> None:
         names = {spec.name for spec in self.arguments.specs if len(spec.path) == 1}

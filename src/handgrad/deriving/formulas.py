@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction as Rational
-from typing import Any, Final
 
 from handgrad.deriving.algebra.terms import BaseTable, Component, Factor, Mask, Sum
+from handgrad.deriving.notation import NOTATIONS, by_name
+from handgrad.deriving.symbols import NodeSymbols
 from handgrad.documents.formulas.formula import (
     Big,
     Fenced,
     Formula,
-    FormulaRow,
     Fraction,
     Number,
     Root,
@@ -19,103 +19,83 @@ from handgrad.documents.formulas.formula import (
     Sign,
     Space,
     Symbol,
-    Text,
     row,
 )
-from handgrad.equations.glossary import Glossary
-from handgrad.program.node import Node
-from handgrad.program.sizes import Size
-
-_SIGNS: Final = {
-    "add": "+",
-    "subtract": "−",
-    "greater": ">",
-    "less": "<",
-    "greater_equal": "≥",
-    "less_equal": "≤",
-    "equal": "=",
-    "not_equal": "≠",
-}
-#: What only arranges an array: a formula shows the array itself.
-_SHOWN: Final = ("reshape", "broadcast_to", "stop")
+from handgrad.equations.parts import ATOM, CONDITION, PRODUCT, SUM, Part, fenced
+from handgrad.equations.parts import power as raised
+from handgrad.program.node import Loop, Node
+from handgrad.program.sizes import Quotient, Size
 
 
 class Formulas:
-    """Formulas of nodes; those in `named` are symbols."""
+    """Formulas of nodes; those that have `symbols` are written by them."""
 
-    def __init__(self, named: Collection[str]) -> None:
-        self.named = frozenset(named)
-
-    def symbol(self, name: str) -> Formula:
-        """A name as a symbol; an adjoint is d and the symbol of what it belongs to."""
-        if name[:1] == "d" and name[1:] in self.named:
-            base = self.symbol(name[1:])
-            is_word = isinstance(base, Text)
-            return row(Symbol("d"), Space(), base) if is_word else row(Symbol("d"), base)
-        found = Glossary(known=self.named, inputs=self.named).symbol(name)
-        return Text(name.replace("_", " ")) if isinstance(found, Fraction | FormulaRow) else found
+    def __init__(self, symbols: NodeSymbols, nodes: Iterable[Node]) -> None:
+        self.symbols = symbols
+        #: Of what a loop's rounds read: what it is outside of them.
+        self._outside: dict[int, Node] = {}
+        for node in nodes:
+            if node.op == "loop":
+                inputs = node.attrs["loop"].body.inputs
+                self._outside |= dict(zip(map(id, inputs), node.args, strict=False))
 
     def equation(self, node: Node) -> Formula:
         """A named node with what it is."""
-        return row(self.symbol(node.name), Sign("="), self.inside(node))
+        return row(self.symbols.of(node), Sign("="), self.inside(node).formula)
 
-    def of(self, node: Node) -> Formula:
+    def of(self, node: Node, strength: int = CONDITION) -> Formula:
+        """The formula of a node, in brackets where it holds together less than `strength`."""
+        formula, own = self.part(node)
+        return fenced(formula, own) if own < strength else formula
+
+    def part(self, node: Node) -> Part:
         if node.name and node.op not in ("const", "size"):
-            return self.symbol(node.name)
+            return Part(self.symbols.of(node), ATOM)
         return self.inside(node)
 
-    def inside(self, node: Node) -> Formula:
+    def inside(self, node: Node) -> Part:
         """A node by its operands."""
-        args = node.args
-        if node.op == "const":
-            value = node.attrs["value"]
-            shown = f"{value:.6g}" if isinstance(value, float) else str(value)
-            return Number(shown.replace("-", "−"))
-        if node.op == "size":
-            return Text(str(node.attrs["size"]))
-        if node.op in _SIGNS:
-            left, right = self.of(args[0]), self.of(args[1])
-            inner = args[1].op in ("add", "subtract", "negative") and not args[1].name
-            closed = Fenced(right) if inner and node.op == "subtract" else right
-            return row(left, Sign(_SIGNS[node.op]), closed)
-        if node.op == "multiply":
-            return row(self._factor(args[0]), Space(), self._factor(args[1]))
-        if node.op == "contract":
-            return row(self._factor(args[0]), Space(), self._factor(args[1]))
-        if node.op == "divide":
-            return Fraction(self.of(args[0]), self.of(args[1]))
-        if node.op == "negative":
-            return row(Sign("−"), self._factor(args[0]))
-        if node.op in ("power", "square"):
-            exponent = self.of(args[1]) if node.op == "power" else Number("2")
-            return Script(self._base(args[0]), sup=exponent)
-        if node.op == "sqrt":
-            return Root(self.of(args[0]))
-        if node.op == "exp":
-            return Script(Symbol("e"), sup=self.of(args[0]))
-        if node.op == "sum":
-            return Big("sum", self._factor(args[0]))
-        if node.op == "transpose" and node.ndim == 2:
-            return Script(self._base(args[0]), sup=Symbol("T"))
-        if node.op in _SHOWN and args:
-            return self.of(args[0])
-        return self._call(node)
-
-    def _call(self, node: Node) -> Formula:
         if node.op == "part":
-            return row(Text("the loop’s result"), Space(), Number(str(node.attrs["index"] + 1)))
-        word = {"softplus": "softplus", "getitem": "part"}.get(node.op, node.op.replace("_", " "))
-        return row(Text(word), Fenced(separated([self.of(each) for each in node.args])))
+            return Part(self._result(node), ATOM)
+        if node.op == "input" and id(node) in self._outside:
+            return self.part(self._outside[id(node)])
+        return NOTATIONS.get(node.op, by_name)(self, node)
 
-    def _factor(self, node: Node) -> Formula:
-        shown = self.of(node)
-        is_sum = node.op in (*_SIGNS, "negative") and not node.name
-        return Fenced(shown) if is_sum else shown
+    def _result(self, node: Node) -> Formula:
+        """What a loop leaves: a value as it is after the last round, or those of all rounds."""
+        whole, index = node.args[0], node.attrs["index"]
+        if whole.op != "loop":
+            return Script(Fenced(self.of(whole)), Number(str(index + 1)))
+        loop: Loop = whole.attrs["loop"]
+        output = loop.body.outputs[index]
+        inner = self.part(output).formula
+        if index < loop.carried:
+            carry = loop.body.inputs[loop.constants + index]
+            inner = self.symbols.of(carry) if carry.name else inner
+            last = Number("0") if loop.reverse else self.size(loop.count).formula
+            return Script(Fenced(inner), last)
+        return inner if isinstance(inner, Symbol | Script) else Fenced(inner)
 
-    def _base(self, node: Node) -> Formula:
-        shown = self.of(node)
-        plain = isinstance(shown, Symbol | Text | Number)
-        return shown if plain else Fenced(shown)
+    def size(self, size: Size | int) -> Part:
+        """A size in letters: 2 H, N − 1, ⌊N/2⌋."""
+        terms: list[Formula] = []
+        size = Size.of(size)
+        for atoms, coefficient in size.terms:
+            factors = list(map(self._atom, atoms))
+            if abs(coefficient) != 1 or not factors:
+                factors.insert(0, Number(str(abs(coefficient))))
+            if terms or coefficient < 0:
+                terms.append(Sign("−" if coefficient < 0 else "+"))
+            terms.append(row(*factors))
+        if not terms:
+            return Part(Number("0"), ATOM)
+        return Part(row(*terms), ATOM if len(terms) == 1 else SUM)
+
+    def _atom(self, atom: str | Quotient) -> Formula:
+        if isinstance(atom, Quotient):
+            parts = self.size(atom.top).formula, self.size(atom.bottom).formula
+            return Fenced(row(parts[0], Sign("/"), parts[1]), "⌊")
+        return self.symbols.letter(atom)
 
     # Sums of products, as the algebra has them
 
@@ -142,25 +122,25 @@ class Formulas:
         return Fraction(apart(above), apart(below)) if below else apart(above)
 
     def _power(self, table: BaseTable, base: int, power: Rational | int) -> Formula:
-        found = table.bases[base]
-        if isinstance(found, Size):
-            shown: Formula = Text(str(found))
-        elif isinstance(found, Mask):
-            condition = self.of(found.condition)
-            shown = Fenced(row(Sign("¬"), condition) if found.inverted else condition, "[")
-        elif isinstance(found, Component):
-            shown = Big("sum", self._term(table, found.term, Rational(1)))
-        else:
-            shown = self.of(found)
-        if power == 1:
-            return shown
+        found = self._base(table.bases[base], table)
         if power == Rational(1, 2):
-            return Root(shown)
-        exponent = str(power.numerator) + (
-            "" if power.denominator == 1 else f"/{power.denominator}"
-        )
-        plain = isinstance(shown, Symbol | Text | Number)
-        return Script(shown if plain else Fenced(shown), sup=Number(exponent))
+            return Root(found.formula)
+        if power == 1:
+            return fenced(*found) if found.strength < PRODUCT else found.formula
+        exponent = Number(str(power.numerator)), Number(str(power.denominator))
+        return raised(found, exponent[0] if power.denominator == 1 else Fraction(*exponent)).formula
+
+    def _base(self, found: Node | Size | Mask | Component, table: BaseTable) -> Part:
+        match found:
+            case Size():
+                return self.size(found)
+            case Mask():
+                condition = self.of(found.condition)
+                inside = row(Sign("¬"), Fenced(condition)) if found.inverted else condition
+                return Part(Fenced(inside, "["), ATOM)
+            case Component():
+                return Part(Big("sum", self._term(table, found.term, Rational(1))), PRODUCT)
+        return self.part(found)
 
 
 def apart(parts: Sequence[Formula]) -> Formula:
@@ -169,11 +149,3 @@ def apart(parts: Sequence[Formula]) -> Formula:
     for each in parts:
         found += [Space(), each] if found else [each]
     return row(*found)
-
-
-def separated(parts: Sequence[Any]) -> Formula:
-    """Formulas with commas between them."""
-    found: list[Formula] = []
-    for each in parts:
-        found += [Sign(","), each] if found else [each]
-    return row(*found) if found else Text("")

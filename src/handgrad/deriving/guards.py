@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from handgrad.deriving.arguments import Arguments
+from handgrad.program.arithmetic import COMPARISONS
 from handgrad.program.emit import Emitter
 from handgrad.program.node import World
 from handgrad.program.sizes import Size
@@ -14,14 +15,7 @@ from handgrad.program.sizes import Size
 if TYPE_CHECKING:
     from handgrad.program.node import Node
 
-_SIGNS: Final = {
-    "__eq__": "==",
-    "__ne__": "!=",
-    "__lt__": "<",
-    "__le__": "<=",
-    "__gt__": ">",
-    "__ge__": ">=",
-}
+_SIGNS: Final = {f"__{each.method}__": each.text for each in COMPARISONS}
 _OPPOSITE: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from handgrad.deriving.arguments import mapped
+from handgrad.deriving.arguments import Setting, Spec, mapped
 from handgrad.deriving.guards import written_default
 from handgrad.deriving.pair import DerivedPair
 from handgrad.deriving.proof import DoubleError, Proof, flat, single
@@ -55,36 +55,61 @@ def _parameters(pair: DerivedPair) -> tuple[str, str, list[str]]:
 
 
 def _returned(pair: DerivedPair, names: list[str], gradients: str) -> list[str]:
-    """Of each parameter its gradient, or None; arrays within dicts and tuples have none here."""
-    made = {path[0]: f"{gradients}[{k}]" for k, path in enumerate(pair.wanted) if len(path) == 1}
-    return [made.get(name, "None") for name in names]
+    """Of each parameter its gradient, or that of each array in it, or None."""
+    made = {path: f"{gradients}[{k}]" for k, path in enumerate(pair.wanted)}
+
+    def written(tree: Any) -> str:
+        if isinstance(tree, Spec | Setting):
+            return made.get(tree.path, "None")
+        if isinstance(tree, dict):
+            return f"{{{', '.join(f'{key!r}: {written(each)}' for key, each in tree.items())}}}"
+        if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+            raise UnprovedError("a named tuple has no gradient there")
+        parts = ", ".join(map(written, tree))
+        return f"[{parts}]" if isinstance(tree, list) else f"({parts}{',' * (len(tree) == 1)})"
+
+    trees = pair.traced.arguments.trees
+    found = [each for each in names if any(path[0] == each for path in pair.wanted)]
+    return [written(trees[each]) if each in found else "None" for each in names]
 
 
 def _autograd(pair: DerivedPair, name: str, written: Written) -> str:
+    """Arrays in dicts, lists and tuples are passed on their own as well, for PyTorch to see."""
     taken, passed, names = _parameters(pair)
-    several = len(pair.wanted) > 1
+    inside = [path for path in pair.wanted if len(path) > 1]
     title = "".join(part.title() for part in re.split(r"\W|_", name) if part) or "Derived"
     torch = written.emitters[0].alias
     call = "backward(dy if len(dy) > 1 else dy[0], ctx.cache)"
+    made = {path: f"gradients[{k}]" for k, path in enumerate(pair.wanted)}
+    returned = [made.get(path, "None") for path in [*((each,) for each in names), *inside]]
     lines = [
         f"class {title}({torch}.autograd.Function):",
         "    @staticmethod",
-        f"    def forward(ctx, {taken}):",
+        f"    def forward(ctx, {taken}{', *arrays' if inside else ''}):",
         f"        y, ctx.cache = forward({passed})",
         "        return y",
         "",
         "    @staticmethod",
         "    def backward(ctx, *dy):",
-        f"        gradients = {call if several else f'({call},)'}",
-        f"        return {', '.join(_returned(pair, names, 'gradients'))}",
+        f"        gradients = {call if len(pair.wanted) > 1 else f'({call},)'}",
+        f"        return {', '.join(returned)}",
     ]
+    if inside:
+        plain = _plain_name(name)
+        given = ", ".join([*names, *map(pair.traced.arguments.text, inside)])
+        lines += ["", "", f"def {plain}({taken}):", f"    return {title}.apply({given})"]
     return written.module("\n".join(lines) + "\n")
+
+
+def _plain_name(name: str) -> str:
+    """The name of a function beside forward and backward."""
+    plain = re.sub(r"\W", "_", name)
+    return plain if plain not in ("forward", "backward") else f"derived_{plain}"
 
 
 def _custom(pair: DerivedPair, name: str, written: Written) -> str:
     taken, passed, names = _parameters(pair)
-    plain = re.sub(r"\W", "_", name)
-    plain = plain if plain not in ("forward", "backward") else f"derived_{plain}"
+    plain = _plain_name(name)
     settings = {str(s.path[0]) for s in pair.traced.arguments.settings if len(s.path) == 1}
     static = [str(k) for k, each in enumerate(names) if each in settings]
     nondiff = f", nondiff_argnums=({', '.join(static)},)" if static else ""
@@ -132,17 +157,13 @@ def _compare(
     proof: Proof, library: str, names: Mapping[str, Any], values: dict[str, Any], precision: str
 ) -> None:
     parameters = proof.sampler.arguments.parameters
-    rng = np.random.default_rng(6)
-    with np.errstate(all="ignore"):
-        try:
-            y, cache = called(proof.functions["forward"], parameters, values)
-        except ValueError:  # what it refuses
-            return
-        dys = [
-            rng.standard_normal(np.shape(each)).astype(np.asarray(each).dtype) for each in flat(y)
-        ]
-        back = proof.functions["backward"](tuple(dys) if len(dys) > 1 else dys[0], cache)
-        wanted = [*flat(y), *flat(back)]
+    try:
+        dys, wanted = _wanted(proof, values)
+        # Double precision tells by how much single precision is off in any library.
+        doubles = mapped(values, lambda x: x.astype(float) if _is_single(x) else x)
+        _, exact = _wanted(proof, doubles)
+    except ValueError:  # what it refuses
+        return
     try:
         given = mapped(values, lambda x: _array(library, x))
         y, cache = called(names["forward"], parameters, given)
@@ -155,16 +176,35 @@ def _compare(
         raise UnprovedError(
             f"the source for {library} fails ({type(error).__name__}: {error})"
         ) from error
-    for k, (one, two) in enumerate(zip(found, wanted, strict=True)):
+    # What cancels is a rounding error of what it is added up from.
+    whole = max(float(np.max(np.abs(each), initial=0.0)) for each in wanted)
+    rounding = 1000 * float(np.finfo(precision).eps) * whole
+    for k, (one, two, right) in enumerate(zip(found, wanted, exact, strict=True)):
         one = np.asarray(one)
         if k >= len(dys) and precision == "float32" and one.dtype != np.float32:
             raise DoubleError(k - len(dys))
         near, least = _NEAR["float32" if proof.is_single else precision]
         scale = float(np.max(np.abs(two), initial=0.0)) or 1.0
-        if one.shape != np.shape(two) or not np.allclose(
-            one, two, near, least * scale, equal_nan=True
-        ):
+        off = np.abs(np.asarray(two, float) - right)
+        least = least * scale + 10 * float(np.max(off[np.isfinite(off)], initial=0.0)) + rounding
+        if one.shape != np.shape(two) or not np.allclose(one, two, near, least, equal_nan=True):
             raise UnprovedError(f"the source for {library} has other values than that for numpy")
+
+
+def _wanted(proof: Proof, values: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Adjoints of the results, and what the functions for NumPy give: results and gradients."""
+    rng = np.random.default_rng(6)
+    with np.errstate(all="ignore"):
+        parameters = proof.sampler.arguments.parameters
+        y, cache = called(proof.functions["forward"], parameters, values)
+        ys = [np.asarray(each) for each in flat(y)]
+        dys = [rng.standard_normal(each.shape).astype(each.dtype) for each in ys]
+        back = proof.functions["backward"](tuple(dys) if len(dys) > 1 else dys[0], cache)
+    return dys, [*flat(y), *flat(back)]
+
+
+def _is_single(value: Any) -> bool:
+    return isinstance(value, np.ndarray | np.generic) and value.dtype == np.float32
 
 
 def _array(library: str, value: Any) -> Any:

@@ -176,7 +176,7 @@ class _Writing:
             name = node.name
             if len(path) > 1:
                 name = e.names.fresh(name)
-                e.line(f"{name} = {path[0]}" + "".join(_item(part) for part in path[1:]))
+                e.line(f"{name} = {self.arguments.text(path)}")
             if e.like == node.name:
                 e.like = name
             e.name(node, name, number=path in traced.numbers)
@@ -207,8 +207,7 @@ class _Writing:
         sources = letters_from(arrays, wanted, known)
         for setting in self.arguments.settings:
             if setting.letter and len(setting.path) > 1:
-                parts = "".join(_item(part) for part in setting.path[1:])
-                sources[setting.letter] = f"{setting.path[0]}{parts}"
+                sources[setting.letter] = self.arguments.text(setting.path)
         for letter in wanted:
             if letter not in sources:
                 raise refused(
@@ -289,10 +288,6 @@ class _Written:
 
     def __repr__(self) -> str:
         return self.text
-
-
-def _item(part: Any) -> str:
-    return f"[{part!r}]"
 
 
 def _tuple(parts: Sequence[str]) -> str:

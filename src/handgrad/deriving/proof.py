@@ -6,6 +6,7 @@ float32, and at points where the pieces of a forward meet.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,7 +42,14 @@ _MOST_ARRAYS: Final = 6
 
 
 class MeetingError(UnprovedError):
-    """The gradient is wrong at a smooth point, where pieces of the forward meet."""
+    """The gradient is wrong at a smooth point, where pieces of the forward meet.
+
+    is_number: it is no NaN there, which a root of 0 has made.
+    """
+
+    def __init__(self, why: str, *, is_number: bool) -> None:
+        super().__init__(why)
+        self.is_number = is_number
 
 
 @dataclass
@@ -53,6 +61,7 @@ class Trial:
     is_first: bool = False
     #: The array that has other values than elsewhere.
     path: Path = ()
+    setting: Path = ()
 
 
 @dataclass
@@ -81,7 +90,11 @@ class Proof:
     def run(self) -> None:
         """Raises UnprovedError where something differs."""
         for trial in self.trials():
-            self._gradients(trial)
+            try:
+                self._gradients(trial)
+            except UnprovedError as error:
+                error.setting = trial.setting
+                raise
         for trial in self._meetings():
             self._meets(trial)
         self._single()
@@ -91,27 +104,31 @@ class Proof:
         rng = np.random.default_rng(3)
         first = self.sampler.lengths()
         yield Trial(self.sampler.draw(rng, first, examples=True), _said(first), True)
-        for second in self.sampler.others() if first else ():
-            trial = Trial(self.sampler.draw(rng, second), _said(second))
-            if self._takes(trial):
-                yield trial
-                break
+        seconds = self.sampler.others() if first else iter(())
+        trials = (Trial(self.sampler.draw(rng, second), _said(second)) for second in seconds)
+        yield from itertools.islice(filter(self._takes, trials), 1)
         for setting in self.sampler.arguments.settings:
             if not setting.is_free or (setting.letter and setting.letter != setting.name):
                 continue
             for other in other_values(setting):
-                values = self.sampler.draw(rng, first, {setting.path: other})
-                yield Trial(values, f"{setting.name} = {other}")
+                given, said = {setting.path: other}, f"{setting.name} = {other}"
+                trial = Trial(self.sampler.draw(rng, first, given), said, setting=setting.path)
+                if not self._takes(trial):
+                    trial.values = self.sampler.draw(rng, first, given, examples=True)
+                yield trial
 
     def _takes(self, trial: Trial) -> bool:
-        """Return whether both forwards take these arguments and have results that are not empty."""
+        """Return whether both forwards take these arguments, with numbers for results.
+
+        Arrays of integers, such as the edges of a graph, are drawn without what holds among them.
+        """
         try:
             if self._forward(trial)[2]:
                 return False
         except UnprovedError:  # which the trial says where the user's own forward does not fail
             pass
         own = self._own(trial.values)
-        return own is not None and all(x.size for x in own)
+        return own is not None and all(x.size and np.all(np.isfinite(x)) for x in own)
 
     def _gradients(self, trial: Trial) -> None:
         own = self._own(trial.values)
@@ -227,7 +244,8 @@ class Proof:
                 names = " and ".join("d" + "_".join(map(str, path)) for path in paths)
                 raise MeetingError(
                     f"{names} differs from differences on both sides where {trial.said} "
-                    f"({exact:.6g}, {right:.6g})"
+                    f"({exact:.6g}, {right:.6g})",
+                    is_number=bool(np.isfinite(exact)),
                 )
 
     def _together(self, trial: Trial) -> list[list[Path]]:

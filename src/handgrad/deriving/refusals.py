@@ -12,7 +12,12 @@ class UnreadableError(ArgumentError):
 
 
 class UnprovedError(Exception):
-    """What was derived did not stand its proof; nothing of it is returned."""
+    """What was derived did not stand its proof; nothing of it is returned.
+
+    setting: the path of the setting at whose other value it did not.
+    """
+
+    setting: tuple[str | int, ...] = ()
 
 
 def refused(why: str, function: Any, allowed: str = "a forward without it") -> UnreadableError:

@@ -14,6 +14,7 @@ import numpy as np
 
 from handgrad.deriving.algebra.facts import Assumption
 from handgrad.deriving.arguments import Arguments, Path, Setting, Spec
+from handgrad.program.sizes import Size
 
 #: Lengths of letters: those of the trace and of the first proof, and those of the second.
 _FIRST: Final = ((5, 6, 4, 7, 8, 3, 9, 10, 11, 12), (4, 8, 6, 12, 10, 16, 14, 18, 20, 22))
@@ -56,7 +57,7 @@ class Sampler:
         """A length for each letter: those of examples, where there are any."""
         known = self._of_examples()
         free = _lengths(*self.order, len(self.arguments.letters), second=False)
-        return {x: known.get(x) or next(free) for x in self.arguments.letters}
+        return {x: known[x] if x in known else next(free) for x in self.arguments.letters}
 
     def others(self) -> Iterator[dict[str, int]]:
         """Further lengths, of which a forward may not take each."""
@@ -71,7 +72,7 @@ class Sampler:
                 continue
             for size, n in zip(spec.shape, spec.example.shape, strict=True):
                 for letter in size.letters:
-                    if size.at({letter: 1}).constant == 1 and size.letters == {letter}:
+                    if size == Size.of(letter):
                         found[letter] = n
         return found
 

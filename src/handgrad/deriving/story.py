@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from handgrad.deriving.algebra import Simplification
 from handgrad.deriving.derived import Derived
 from handgrad.deriving.formulas import Formulas
+from handgrad.deriving.symbols import NodeSymbols
 from handgrad.documents.document import (
     Block,
     Code,
     Content,
+    Details,
     Document,
     Equation,
     Heading,
@@ -18,13 +21,24 @@ from handgrad.documents.document import (
     Paragraph,
     Table,
 )
-from handgrad.documents.formulas.formula import Sign, row
+from handgrad.documents.formulas.formula import (
+    Fenced,
+    Formula,
+    Number,
+    Sign,
+    equals,
+    parts_in,
+    row,
+    separated,
+)
+from handgrad.equations.parts import constant
+from handgrad.equations.picture import ArrayBlock, picture
 from handgrad.program.node import Loop, Node, Program
 
+_PROVED: Final = "Right: the gradients agree with central differences of the forward."
 _RULES: Final = {
     "fold": "In this name, which the forward has: ",
     "fact": "Because ",
-    "definition": "With the definition of ",
     "vanishes": "This vanishes: ",
 }
 
@@ -42,25 +56,37 @@ class _Story:
         self.derivation = derivation
         pair = derivation.pair
         self.inputs = pair.traced.program.inputs
-        names = [n.name for n in (*self.inputs, *everything(pair.forward.body)) if n.name]
-        self.formulas = Formulas(names)
+        own = [*self.inputs, *pair.forward.body, *pair.cotangents]
+        self.chain = Program(own, list(derivation.chain.gradients))
+        nodes = [*everything([*own, *self.chain.body])]
+        result = [*everything([*pair.backward.inputs, *pair.backward.body])]
+        self.formulas = Formulas(NodeSymbols(nodes, result), (*nodes, *result))
+        symbols = self.formulas.symbols
+        #: What comes out, with its symbol: that of its own name, or of its gradient's.
+        self.outputs = [
+            (symbols.of(node) if node.name else symbols.named(arriving.name[1:]), node)
+            for node, arriving in zip(pair.traced.program.outputs, pair.cotangents, strict=False)
+        ]
+        self.count = 0
+        #: All that equations have in them.
+        self.told: set[Formula] = set()
 
     def blocks(self) -> Iterator[Block]:
         derivation, pair = self.derivation, self.derivation.pair
         yield Paragraph(
-            "Every line below follows from the forward alone, by the chain rule and by algebra. "
-            "Both sides of every step were evaluated; the largest difference, as a share of the "
-            "largest value, stands beside it. The result was run beside central differences of "
-            "the forward. It is the smallest that was found; that there is no smaller one is not "
-            "claimed."
+            "Every line follows from the forward alone, by the chain rule and by algebra."
         )
+        yield from self._picture()
         for letter, length in derivation.fixed.items():
-            yield Paragraph(f"It is for {letter} = {length} alone.")
+            yield Paragraph((f"It is for {letter} = ", constant(length).formula, " alone."))
         yield Heading("Forward")
         yield from self._lines(pair.forward, self.inputs)
+        for symbol, node in self.outputs:
+            if not node.name:
+                formula = row(symbol, Sign("="), self.formulas.of(node))
+                yield self._numbered(formula, self._shape(node))
         yield Heading("The chain rule, line by line")
-        own = [*self.inputs, *pair.forward.body, *pair.cotangents]
-        yield from self._lines(Program(own, list(derivation.chain.gradients)), own)
+        yield from self._lines(self.chain, self.chain.inputs)
         if derivation.steps:
             yield Heading("Steps")
             yield from self._steps()
@@ -69,15 +95,52 @@ class _Story:
         for path, node in zip(pair.wanted, pair.backward.outputs, strict=True):
             name = f"d{'_'.join(map(str, path))}"
             if node.name != name:
-                symbol = self.formulas.symbol(name)
-                yield Equation(row(symbol, Sign("="), self.formulas.of(node)))
+                symbol = self.formulas.symbols.named(name)
+                yield self._numbered(row(symbol, Sign("="), self.formulas.of(node)))
         yield Heading("What is kept")
         yield from self._kept()
         yield from self._order()
         yield Heading("Proof")
-        yield from self._proof()
-        yield Heading("As Python")
-        yield Code(f"{derivation.forward_source}\n\n{derivation.backward_source}")
+        yield Details(_PROVED, tuple(self._proof()))
+        sources = f"{derivation.forward_source}\n\n{derivation.backward_source}"
+        yield Details("As Python", (Code(sources),), level=1)
+        yield from self._symbols()
+
+    def _picture(self) -> Iterator[Block]:
+        """The operands and the results as blocks."""
+        pair = self.derivation.pair
+        wanted = {".".join(map(str, path)) for path in pair.wanted}
+        operands = [
+            ArrayBlock(self.formulas.symbols.of(node), self._shape(node), node.name in wanted)
+            for node in self.inputs
+            if node.kind in "fcbi" and node.shape
+        ]
+        results = [
+            ArrayBlock(symbol, self._shape(node), True)
+            for symbol, node in self.outputs
+            if node.kind in "fc"
+        ]
+        drawn = picture(self.derivation.name, operands, results, "en")
+        if drawn is not None:
+            yield drawn
+
+    def _shape(self, node: Node) -> Formula:
+        sizes = tuple(self.formulas.size(size).formula for size in node.shape)
+        return Fenced(separated(sizes) if sizes else row())
+
+    def _symbols(self) -> Iterator[Block]:
+        """The symbols that are not written as the code has them."""
+        codes = self.formulas.symbols.codes
+        rows = tuple((symbol, Mono(name)) for symbol, name in codes.items() if symbol in self.told)
+        if rows:
+            yield Heading("Symbols")
+            yield Table(("symbol", "in the code"), rows)
+
+    def _numbered(self, formula: Formula, shape: Formula | None = None) -> Equation:
+        """An equation with its number, whose symbols the table at the end explains."""
+        self.count += 1
+        self.told |= set(parts_in(formula))
+        return Equation(formula, str(self.count), shape)
 
     def _lines(self, program: Program, known: Sequence[Node]) -> Iterator[Block]:
         """An equation for each named node; the rounds of a loop come where the loop does."""
@@ -88,32 +151,34 @@ class _Story:
             if node.op == "loop":
                 yield from self._rounds(node)
             elif node.name:
-                yield Equation(self.formulas.equation(node))
+                yield self._numbered(self.formulas.equation(node), self._shape(node))
 
     def _rounds(self, node: Node) -> Iterator[Block]:
         loop: Loop = node.attrs["loop"]
-        way = "down to" if loop.reverse else "up to"
-        first, last = (f"{loop.count} − 1", "0") if loop.reverse else ("0", f"{loop.count} − 1")
-        yield Paragraph(f"In each round, from {first} {way} {last}:")
+        last = self.formulas.size(loop.count - 1).formula
+        ends = (last, Number("0")) if loop.reverse else (Number("0"), last)
+        counted = separated((ends[0], Sign("⋯"), ends[1]))
+        counter = self.formulas.symbols.letter(loop.counter)
+        yield Paragraph(("For ", equals(counter, counted), ":"))
         yield from self._lines(loop.body, loop.body.inputs)
         for carry, result in zip(
             loop.body.inputs[loop.constants :], loop.body.outputs, strict=False
         ):
             if carry.name and result is not carry and result.name != carry.name:
-                left = self.formulas.symbol(carry.name)
-                yield Equation(row(left, Sign("←"), self.formulas.of(result)))
+                left = self.formulas.symbols.of(carry)
+                yield self._numbered(row(left, Sign("←"), self.formulas.of(result)))
 
     def _steps(self) -> Iterator[Block]:
         for step in self.derivation.steps:
             said: Content = (
-                _RULES.get(step.rule, ""),
-                step.why,
+                _said(step),
                 f" ({max(step.differences, default=0.0):.0e})",
             )
             yield Paragraph(said)
             if step.table is not None:
                 before = self.formulas.sum_of(step.table, step.before)
-                yield Equation(row(before, Sign("="), self.formulas.sum_of(step.table, step.after)))
+                after = self.formulas.sum_of(step.table, step.after)
+                yield self._numbered(row(before, Sign("="), after))
 
     def _kept(self) -> Iterator[Block]:
         cache = self.derivation.cache
@@ -124,10 +189,11 @@ class _Story:
         rows: list[tuple[Content, ...]] = []
         for k, name in enumerate(cache):
             if k < len(kept):
-                sizes = [str(size) for size in kept[k].shape]
-                shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
-            rows.append((Mono(name), shape if k < len(kept) else "a length"))
-        yield Table(("array", "shape"), tuple(rows))
+                symbol: Content = self.formulas.part(kept[k]).formula if kept[k].name else ""
+                rows.append((symbol, Mono(name), self._shape(kept[k])))
+            else:
+                rows.append(("", Mono(name), "a length"))
+        yield Table(("symbol", "in the code", "shape"), tuple(rows))
 
     def _order(self) -> Iterator[Block]:
         """The orders of operations and of memory, counted in the letters of the sizes."""
@@ -140,11 +206,23 @@ class _Story:
 
     def _proof(self) -> Iterator[Block]:
         """What was run, and that it was right."""
+        yield Paragraph(
+            "Both sides of every step were evaluated; the largest difference, as a share of the "
+            "largest value, stands beside it. The result was run beside central differences of "
+            "the forward. It is the smallest that was found; that there is no smaller one is not "
+            "claimed."
+        )
         places = [trial.said for trial in self.derivation.proof.trials()]
         yield Paragraph(
             f"Both functions were run where {'; where '.join(places)}; at points where pieces of "
             "the forward meet; and in float32, where all gradients stay float32."
         )
+
+
+def _said(step: Simplification) -> str:
+    """The reason of a step, as a sentence begins."""
+    words = _RULES.get(step.rule, "") + step.why
+    return words[:1].upper() + words[1:]
 
 
 def everything(nodes: Sequence[Node]) -> Iterator[Node]:

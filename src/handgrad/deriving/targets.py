@@ -13,6 +13,7 @@ import numpy as np
 
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
+from handgrad.ops.samples import sample_inputs
 
 _ARRAY: Final = re.compile(r"Float\[\w+, ['\"]([^'\"]*)['\"]\](.*)")
 #: Axes for several at once, as in "*batch D".
@@ -56,9 +57,8 @@ def op_examples(target: Any, axes: Mapping[str, tuple[str, ...]]) -> Iterator[di
         yield dict(axes)
     op = import_module(f"handgrad.ops.{target}") if isinstance(target, str) else target
     if isinstance(op, ModuleType) and op.__name__.startswith("handgrad.ops."):
-        from handgrad.checking import sample_inputs
-
-        usual = sample_inputs.of_op(op, np.random.default_rng(0))[0]
+        name = op.__name__.rpartition(".")[2]
+        usual = sample_inputs(name, np.random.default_rng(0))[0]
         yield {**usual.arrays, **usual.options}
 
 

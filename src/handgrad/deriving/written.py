@@ -64,8 +64,11 @@ class Written:
         for e in self.emitters:
             for name, value in e.tables.items():
                 values = np.asarray(value)
-                make = "tensor" if self.library.name == "torch" else "array"
-                lines.append(f"{name} = {e.alias}.{make}({_listed(values, e)})")
+                is_torch = self.library.name == "torch"
+                make = "tensor" if is_torch else "array"
+                # PyTorch makes numbers of Python single.
+                kind = f", dtype={e.alias}.float64" if is_torch and values.dtype.kind == "f" else ""
+                lines.append(f"{name} = {e.alias}.{make}({_listed(values, e)}{kind})")
         return list(dict.fromkeys(lines))
 
     def module(self, extra: str = "", imports: tuple[str, ...] = ()) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -22,6 +23,13 @@ class Strong:
 
 
 @dataclass(frozen=True, slots=True)
+class Emphasis:
+    """The title of a work."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """`target` is an address, or "#" and the anchor of a block of the same document."""
 
@@ -29,7 +37,7 @@ class Link:
     target: str
 
 
-Span: TypeAlias = str | Formula | Mono | Strong | Link
+Span: TypeAlias = str | Formula | Mono | Strong | Emphasis | Link
 
 #: What a text is made of: one span, or several one after the other with nothing put between.
 Content: TypeAlias = Span | tuple[Span, ...]
@@ -119,7 +127,38 @@ class Code:
     text: str
 
 
-Block: TypeAlias = Heading | Paragraph | Equation | Table | Figure | Alert | List | Code
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Blocks behind a line that opens them in HTML; elsewhere the line is a heading above them.
+
+    `level` is that of the heading; without it the line is a paragraph.
+    """
+
+    summary: Content
+    blocks: tuple[Block, ...]
+    level: int = 0
+    anchor: str = ""
+
+    @property
+    def written_out(self) -> tuple[Block, ...]:
+        """The same where nothing can be opened."""
+        if not self.level:
+            return (Paragraph(self.summary), *self.blocks)
+        return (Heading(self.summary, self.level, self.anchor), *self.blocks)
+
+
+#: A block as it is written where nothing can be opened.
+Written: TypeAlias = Heading | Paragraph | Equation | Table | Figure | Alert | List | Code
+Block: TypeAlias = Written | Details
+
+
+def opened(blocks: Iterable[Block]) -> Iterator[Written]:
+    """The blocks with those behind a line among them, as they are printed."""
+    for block in blocks:
+        if isinstance(block, Details):
+            yield from opened(block.written_out)
+        else:
+            yield block
 
 
 @dataclass(frozen=True, slots=True)

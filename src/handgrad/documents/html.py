@@ -15,7 +15,9 @@ from handgrad.documents.document import (
     Block,
     Code,
     Content,
+    Details,
     Document,
+    Emphasis,
     Equation,
     Figure,
     Heading,
@@ -42,16 +44,22 @@ def page(document: Document) -> str:
 
     Raises HandgradError where latex2mathml is not installed.
     """
-    style, scripts = _stylesheet(), ""
+    style, scripts = "", ""
     if document.story is not None:
-        style, scripts = style + alive.style(), alive.scripts(document.story, document.lang)
+        style, scripts = alive.style(), alive.scripts(document.story, document.lang)
+    return shell(document, _body(document), style=style, scripts=scripts)
+
+
+def shell(document: Document, body: str, name: str = "", style: str = "", scripts: str = "") -> str:
+    """The file around a body; `name` is a class of it, which `style` has rules for."""
+    classes = f"handgrad {name}".rstrip()
     return (
         f'<!DOCTYPE html>\n<html lang="{escape(document.lang)}">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         '<meta name="generator" content="handgrad">\n'
-        f"<title>{escape(document.title)}</title>\n<style>\n{style}</style>\n</head>\n"
-        f'<body class="handgrad-page">\n<main class="handgrad">\n{_body(document)}</main>\n'
+        f"<title>{escape(document.title)}</title>\n<style>\n{_stylesheet()}{style}</style>\n</head>\n"
+        f'<body class="handgrad-page">\n<main class="{classes}">\n{body}</main>\n'
         f"{scripts}</body>\n</html>\n"
     )
 
@@ -76,17 +84,17 @@ def _stylesheet() -> str:
 
 
 def _body(document: Document) -> str:
-    blocks = "".join(_block(block, document.lang) for block in document.blocks)
+    blocks = "".join(block_of(block, document.lang) for block in document.blocks)
     return f"<h1>{escape(document.title)}</h1>\n{blocks}"
 
 
-def _block(block: Block, lang: str) -> str:
+def block_of(block: Block, lang: str) -> str:
     match block:
         case Heading(content, level, anchor):
             tag = f"h{min(level + 1, 6)}"
-            return f"<{tag}{_id(anchor)}>{_inline(content)}</{tag}>\n"
+            return f"<{tag}{_id(anchor)}>{inline(content)}</{tag}>\n"
         case Paragraph(content):
-            return f"<p>{_inline(content)}</p>\n"
+            return f"<p>{inline(content)}</p>\n"
         case Equation():
             return _equation(block, lang)
         case Table():
@@ -94,17 +102,19 @@ def _block(block: Block, lang: str) -> str:
         case Figure():
             return _figure(block)
         case Alert(content):
-            return f'<p class="alert" role="alert">{_inline(content)}</p>\n'
+            return f'<p class="alert" role="alert">{inline(content)}</p>\n'
         case List(items):
-            entries = "".join(f"<li>{_inline(item)}</li>\n" for item in items)
+            entries = "".join(f"<li>{inline(item)}</li>\n" for item in items)
             return f"<ul>\n{entries}</ul>\n"
+        case Details():
+            return _details(block, lang)
         case Code(text):
             return f"<pre><code>{escape(text)}</code></pre>\n"
         case _:
             assert_never(block)
 
 
-def _inline(content: Content) -> str:
+def inline(content: Content) -> str:
     return "".join(_span(span) for span in spans(content))
 
 
@@ -114,6 +124,8 @@ def _span(span: Span) -> str:
             return escape(span, quote=False)
         case Mono(text):
             return f"<code>{escape(text, quote=False)}</code>"
+        case Emphasis(text):
+            return f"<cite>{escape(text, quote=False)}</cite>"
         case Strong(text):
             return f"<strong>{escape(text, quote=False)}</strong>"
         case Link(text, target):
@@ -128,7 +140,7 @@ def _id(anchor: str) -> str:
 
 def _equation(equation: Equation, lang: str) -> str:
     formula = to_mathml(equation.formula, display=True)
-    name = f'<div class="name">{_inline(equation.name)}</div>' if equation.name else ""
+    name = f'<div class="name">{inline(equation.name)}</div>' if equation.name else ""
     shape = ""
     if equation.shape is not None:
         shape = f'<div class="shape">{to_mathml(equation.shape)}</div>'
@@ -145,10 +157,19 @@ def _equation(equation: Equation, lang: str) -> str:
     )
 
 
+def _details(details: Details, lang: str) -> str:
+    summary = inline(details.summary)
+    if details.level:
+        tag = f"h{min(details.level + 1, 6)}"
+        summary = f"<{tag}>{summary}</{tag}>"
+    body = "".join(block_of(block, lang) for block in details.blocks)
+    return f"<details{_id(details.anchor)}>\n<summary>{summary}</summary>\n{body}</details>\n"
+
+
 def _table(table: Table, lang: str) -> str:
     def cells(tag: str, contents: tuple[Content, ...]) -> str:
         return "".join(
-            f'<{tag} class="{_ALIGNMENTS[align]}">{_inline(content)}</{tag.split()[0]}>'
+            f'<{tag} class="{_ALIGNMENTS[align]}">{inline(content)}</{tag.split()[0]}>'
             for align, content in zip(table.columns, contents, strict=True)
         )
 
@@ -166,5 +187,5 @@ def _figure(figure: Figure) -> str:
     spoken = f' role="img" aria-label="{escape(figure.description)}"' if figure.description else ""
     return (
         f'<figure>\n<div class="drawing scroll"{spoken}>{drawing}</div>\n'
-        f"<figcaption>{_inline(figure.caption)}</figcaption>\n</figure>\n"
+        f"<figcaption>{inline(figure.caption)}</figcaption>\n</figure>\n"
     )

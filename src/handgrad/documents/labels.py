@@ -141,6 +141,23 @@ LABELS = {
             "Wrong: {}. Finite differences of the forward pass give something else; the numbers "
             "stand under {}."
         ),
+        "given": "Given:",
+        "where": "where",
+        "guards": "Guarded against infinities and empty rows",
+        "guarded": (
+            "No infinity or empty row is among the usual numbers. With them, these stand in "
+            "the place of {}:"
+        ),
+        "picture": "{}: operands and result",
+        "picture_lines": (
+            "Every array with its shape. Values go down along solid lines; gradients come "
+            "back up along dashed ones."
+        ),
+        "proved": (
+            "Right: each gradient agrees with finite differences of the forward pass, measured now."
+        ),
+        "settings": "Settings",
+        "sources": "Sources",
     },
     "ro": {
         "after_rounds": "După ultimul pas:",
@@ -276,6 +293,24 @@ LABELS = {
         "wrong_gradient": (
             "Greșit: {}. Diferențele finite ale pasului înainte dau altceva; numerele stau la {}."
         ),
+        "given": "Date:",
+        "where": "unde",
+        "guards": "Ferit de infinit și de rânduri goale",
+        "guarded": (
+            "Între numerele obișnuite nu este infinit sau rând gol. Cu ele, acestea stau în "
+            "locul lui {}:"
+        ),
+        "picture": "{}: operanzi și rezultat",
+        "picture_lines": (
+            "Fiecare tablou cu forma lui. Valorile coboară pe linii pline; gradienții urcă "
+            "pe cele întrerupte."
+        ),
+        "proved": (
+            "Corect: fiecare gradient se potrivește cu diferențele finite ale pasului "
+            "înainte, măsurate acum."
+        ),
+        "settings": "Setări",
+        "sources": "Surse",
     },
 }
 

@@ -11,10 +11,10 @@ from typing import assert_never
 
 from handgrad.documents.document import (
     Alert,
-    Block,
     Code,
     Content,
     Document,
+    Emphasis,
     Equation,
     Figure,
     Heading,
@@ -25,6 +25,8 @@ from handgrad.documents.document import (
     Span,
     Strong,
     Table,
+    Written,
+    opened,
     spans,
 )
 from handgrad.documents.formulas.formula import Formula
@@ -37,11 +39,11 @@ _RULES = {"l": ":--", "c": ":-:", "r": "--:"}
 def render(document: Document) -> str:
     """The whole document. A figure is left out: its caption says what it shows and where it is."""
     blocks = [f"# {_escape(document.title)}"]
-    blocks += [_block(block, document.lang) for block in document.blocks]
+    blocks += [_block(block, document.lang) for block in opened(document.blocks)]
     return "\n\n".join(blocks) + "\n"
 
 
-def _block(block: Block, lang: str) -> str:
+def _block(block: Written, lang: str) -> str:
     match block:
         case Heading(content, level, _):
             return f"{'#' * min(level + 1, 6)} {_inline(content)}"
@@ -74,6 +76,8 @@ def _span(span: Span) -> str:
             return _escape(span)
         case Mono(text):
             return _code(text)
+        case Emphasis(text):
+            return f"*{_escape(text)}*"
         case Strong(text):
             return f"**{_escape(text)}**"
         case Link(text, target):

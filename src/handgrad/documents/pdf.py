@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from typing import assert_never
 
 from handgrad.documents.document import (
@@ -11,6 +12,7 @@ from handgrad.documents.document import (
     Code,
     Content,
     Document,
+    Emphasis,
     Equation,
     Figure,
     Heading,
@@ -21,6 +23,8 @@ from handgrad.documents.document import (
     Span,
     Strong,
     Table,
+    Written,
+    opened,
     spans,
 )
 from handgrad.documents.formulas.typst import string, to_typst
@@ -65,6 +69,11 @@ _ALIGNMENTS = {"l": "left", "c": "center", "r": "right"}
 
 def render(document: Document) -> bytes:
     """The PDF. Raises HandgradError where the package typst is missing or cannot set the notes."""
+    return compiled(source(document))
+
+
+def compiled(text: str) -> bytes:
+    """The PDF of a source in Typst. Raises HandgradError as `render` does."""
     try:
         import typst
     except ImportError as error:
@@ -74,25 +83,29 @@ def render(document: Document) -> bytes:
         ) from error
     epoch = datetime.datetime.fromtimestamp(0, datetime.UTC)
     try:
-        pdf: bytes = typst.compile(
-            source(document).encode(), ignore_system_fonts=True, timestamp=epoch
-        )
+        pdf: bytes = typst.compile(text.encode(), ignore_system_fonts=True, timestamp=epoch)
     except typst.TypstError as error:
         raise HandgradError(f"notes: Typst could not set the PDF: {error}") from error
     return pdf
 
 
-def source(document: Document) -> str:
-    """The document in Typst."""
+def source(document: Document, setting: str = "", body: str | None = None) -> str:
+    """The document in Typst, or a `body` of its own below its title, with rules of its own."""
     title = string(document.title)
-    blocks = "\n".join(_block(block, document.lang) for block in document.blocks)
+    if body is None:
+        body = "\n".join(written(document.blocks, document.lang))
     return (
         f"#set document(title: {title}, date: none)\n#set text(lang: {string(document.lang)})"
-        f"{_PREAMBLE}\n#heading-line({title})\n{blocks}\n"
+        f"{_PREAMBLE}{setting}\n#heading-line({title})\n{body}\n"
     )
 
 
-def _block(block: Block, lang: str) -> str:
+def written(blocks: Iterable[Block], lang: str) -> list[str]:
+    """The blocks in Typst."""
+    return [_block(block, lang) for block in opened(blocks)]
+
+
+def _block(block: Written, lang: str) -> str:
     match block:
         case Heading(content, level, _):
             return f"#heading(level: {level}, [{_inline(content)}])\n"
@@ -126,6 +139,8 @@ def _span(span: Span) -> str:
             return f"#{string(span)};"
         case Mono(text):
             return f"#raw({string(text)});"
+        case Emphasis(text):
+            return f"#emph({string(text)});"
         case Strong(text):
             return f"#strong({string(text)});"
         case Link(text, target) if target.startswith("#"):

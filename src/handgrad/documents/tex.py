@@ -7,14 +7,15 @@ amsmath, graphicx and tikz are all they need.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import assert_never
 
 from handgrad.documents.document import (
     Alert,
-    Block,
     Code,
     Content,
     Document,
+    Emphasis,
     Equation,
     Figure,
     Heading,
@@ -25,6 +26,8 @@ from handgrad.documents.document import (
     Span,
     Strong,
     Table,
+    Written,
+    opened,
     spans,
 )
 from handgrad.documents.formulas.formula import Formula
@@ -73,14 +76,14 @@ _SECTIONS = ("section*", "subsection*", "subsubsection*", "paragraph*")
 def render(document: Document) -> str:
     """The whole file. Its labels begin with the title, so that notes can share a document."""
     name = re.sub(r"[^a-z0-9]+", "-", document.title.lower()).strip("-")
-    body = _body(document.blocks, name)
+    body = _body(opened(document.blocks), name)
     return (
         f"{_PREAMBLE}\\begin{{document}}\n\n{{\\LARGE\\bfseries {escape(document.title)}\\par}}\n\n"
         f"{body}\n\n\\end{{document}}\n"
     )
 
 
-def _body(blocks: tuple[Block, ...], name: str) -> str:
+def _body(blocks: Iterable[Written], name: str) -> str:
     """The blocks; no empty line stands before an equation, where LaTeX would leave one too."""
     body = ""
     for block in blocks:
@@ -89,7 +92,7 @@ def _body(blocks: tuple[Block, ...], name: str) -> str:
     return body.lstrip("\n")
 
 
-def _block(block: Block, name: str) -> str:
+def _block(block: Written, name: str) -> str:
     match block:
         case Heading(content, level, _):
             return rf"\{_SECTIONS[min(level, 4) - 1]}{{\raggedright {_inline(content, name)}}}"
@@ -122,6 +125,8 @@ def _span(span: Span, name: str) -> str:
             return escape(span)
         case Mono(text):
             return rf"\texttt{{{escape(text)}}}"
+        case Emphasis(text):
+            return rf"\emph{{{escape(text)}}}"
         case Strong(text):
             return rf"\textbf{{{escape(text)}}}"
         case Link(_, target) if target.startswith("#eq-"):
@@ -205,7 +210,7 @@ def _span_length(span: Span) -> int:
     match span:
         case str():
             return len(span)
-        case Mono(text) | Strong(text) | Link(text, _):
+        case Mono(text) | Strong(text) | Emphasis(text) | Link(text, _):
             return len(text)
         case _:
             return _FORMULA_LENGTH

@@ -78,7 +78,9 @@ class Meaning:
 
 
 @dataclass(frozen=True)
-class Derivation:
+class PairDerivation:
+    """The equations of a forward and its backward, with their symbols and values."""
+
     forward: tuple[DerivedEquation, ...]
     backward: tuple[DerivedEquation, ...]
     symbols: tuple[Meaning, ...]

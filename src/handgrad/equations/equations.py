@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from handgrad.documents.labels import label
 from handgrad.equations import meanings
-from handgrad.equations.derived import Derivation, DerivedEquation, Meaning
+from handgrad.equations.derived import DerivedEquation, Meaning, PairDerivation
 from handgrad.equations.dimensions import Dimensions
 from handgrad.equations.lines import EquationWriter
 from handgrad.equations.naming import StatementNames, glossary_of
@@ -21,7 +21,7 @@ from handgrad.equations.scope import Scope, find_carried, find_loops
 from handgrad.equations.steps import find_step_axes
 from handgrad.equations.subject import Subject
 
-__all__ = ["Derivation", "DerivedEquation", "Meaning", "derive"]
+__all__ = ["DerivedEquation", "Meaning", "PairDerivation", "derive"]
 
 
 def derive(
@@ -30,7 +30,7 @@ def derive(
     *,
     letters: frozenset[str] = frozenset(),
     dimensions: Dimensions | None = None,
-) -> Derivation:
+) -> PairDerivation:
     """The equations of a pair, with their words in `lang` and none of `letters` as an index.
 
     Sizes go by the letters of the annotations, or by `dimensions`. Raises ArgumentError where a
@@ -62,7 +62,7 @@ def derive(
     given = tuple(each for each in arrived if not each.is_gradient)
     inputs = names.gradient_inputs()
     results = [getattr(each, "value", each) for each in found.run.backward.results]
-    return Derivation(
+    return PairDerivation(
         tuple(replace(each, arrived=given, is_decided=is_decided) for each in forward),
         tuple(replace(each, arrived=arrived, is_decided=is_decided) for each in backward),
         tuple(meanings.symbols(lines)),

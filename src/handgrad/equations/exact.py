@@ -31,21 +31,20 @@ from handgrad.equations.parts import ATOM, BIG, CONDITION, SUM, UNARY, Part, pow
 from handgrad.equations.shaping import (
     SHAPING,
     argument,
-    is_last_two,
     only_new_axes,
     positions,
 )
 from handgrad.equations.words import by_name
 from handgrad.equations.writes import Writes
 from handgrad.program import Node, ProgramError
+from handgrad.program.arranging import ORDERS, RESHAPING, is_transpose, turned
 
 #: Functions of layers that only arrange values, and are written by their names.
 ARRANGED: Final = frozenset({"split_heads", "merge_heads"})
 #: Operations that only say where values stand.
-ARRANGING: Final = SHAPING | ARRANGED | {"getitem", "permute_dims", "matrix_transpose", "swapaxes"}
+ARRANGING: Final = SHAPING | ARRANGED | ORDERS.keys() | {"getitem"}
 #: Of these, those whose result has the same values in the same shape.
 _SAME: Final = frozenset({"asarray", "astype", "copy", "require", "positive", "float"})
-_RESHAPING: Final = frozenset({"reshape", "expand_dims", "squeeze", "ravel", "flatten"})
 _FILLED: Final = {"zeros": "0", "zeros_like": "0", "ones": "1", "ones_like": "1"}
 _EMPTY: Final = frozenset({"empty", "empty_like"})
 #: Operations whose result does not depend on the values of their operand.
@@ -80,7 +79,7 @@ def _only_reshapes(node: Node) -> bool:
     """True where the values stay in their order."""
     if node.op == "getitem":
         return only_new_axes(node.args[1])
-    return node.op in _RESHAPING or (node.op in _SAME and isinstance(node.args[0], Node))
+    return node.op in RESHAPING or (node.op in _SAME and isinstance(node.args[0], Node))
 
 
 def _reshaped(writer: Writes, node: Node) -> Part:
@@ -107,26 +106,12 @@ def _filled(writer: Writes, node: Node) -> Part:
     return Part(Script(value, writer.scope.dimensions.shape(node.value)), ATOM)
 
 
-def _swapped(writer: Writes, node: Node) -> Part:
-    value, *axes = node.args
-    if is_last_two(node):
+def _turned(writer: Writes, node: Node) -> Part:
+    value, order = node.args[0], turned(node)
+    if order is None:
+        return called(writer, node)
+    if is_transpose(node):
         return power(writer.part(value), Sign("⊤"))
-    order = list(range(np.ndim(node.value)))
-    order[axes[0]], order[axes[1]] = order[axes[1]], order[axes[0]]
-    return _in_order(writer, value, order)
-
-
-def _permuted(writer: Writes, node: Node) -> Part:
-    value, *axes = node.args
-    given = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple) else tuple(axes)
-    usual = range(np.ndim(node.value))
-    order = list(given or node.kwargs.get("axes") or usual[::-1])
-    if order == [*usual[:-2], *usual[:-3:-1]]:
-        return power(writer.part(value), Sign("⊤"))
-    return _in_order(writer, value, order)
-
-
-def _in_order(writer: Writes, value: Any, order: list[int]) -> Part:
     below = Fenced(separated(tuple(Number(str(each)) for each in order)))
     return Part(row(Script(Operator("permute"), below), Fenced(writer.write(value))), UNARY)
 
@@ -240,9 +225,7 @@ _NOTATIONS: Final[dict[str, Callable[[Writes, Node], Part]]] = {
     **dict.fromkeys(("sum", "max", "min", "prod", "mean"), _reduced),
     **dict.fromkeys(ARRANGED, _arranged),
     "broadcast_to": _broadcast,
-    "swapaxes": _swapped,
-    "matrix_transpose": _swapped,
-    "permute_dims": _permuted,
+    **dict.fromkeys(ORDERS, _turned),
     "getitem": _item,
     "element": _element,
     "store": _stored,

@@ -12,6 +12,7 @@ from handgrad.equations.reductions import summed_rows
 from handgrad.equations.shaping import shape
 from handgrad.equations.writer import Writer
 from handgrad.program import Node
+from handgrad.program.arranging import is_transpose
 from handgrad.program.functions import is_array
 
 _MOST_MATRICES: Final = 3
@@ -42,7 +43,7 @@ def _is_plain(writer: Writer, value: Any) -> bool:
         return shape(array)[axis] <= _MOST_MATRICES
     if node.op in ("multiply", "divide") and not _reads_as_product(node):
         return False
-    if node.op in _COMPUTED or node.op == "matrix_transpose":
+    if node.op in _COMPUTED or is_transpose(node):
         return all(_is_plain(writer, each) for each in node.args)
     return False
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import signature
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from handgrad.checking.differences import CENTRAL, KINK, NOT_FINITE, directional
-from handgrad.checking.functions import forward_backward
+from handgrad.differences.directional import CENTRAL, KINK, NOT_FINITE, directional
+from handgrad.differences.layers import of_layer
 from handgrad.equations.subject import Subject
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
@@ -60,7 +61,8 @@ def measure(subject: Subject) -> list[Measured]:
 
 def measure_layer(layer: Layer, inputs: Sequence[Any]) -> list[Measured]:
     """Every gradient of a layer or model, as `measure` does it; parameters go by their names."""
-    functions = forward_backward(layer, inputs)
+    names = [*signature(layer.forward).parameters][: len(inputs)]
+    functions = of_layer(layer, names, inputs, {})
     arrays = {**dict(zip(functions.inputs, inputs, strict=False)), **functions.parameters}
 
     def forward(**given: Any) -> Any:

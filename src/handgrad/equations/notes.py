@@ -13,21 +13,22 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.data.files import as_path
-from handgrad.documents import html, markdown, pdf, tex
-from handgrad.documents.document import Alert, Document, Equation, Mono, Paragraph
+from handgrad.documents import html, markdown, pdf, slides, tex
+from handgrad.documents.document import Alert, Document, Equation, Mono
 from handgrad.documents.formulas.latex import to_latex
-from handgrad.documents.labels import LABELS, label
+from handgrad.documents.labels import LABELS
 from handgrad.equations import docstrings, verdicts
 from handgrad.equations.measured import Measure, Measured, measure, measure_layer
 from handgrad.equations.models.flow import example_shape as model_example_shape
 from handgrad.equations.models.model import model_document, recipe_document
 from handgrad.equations.operation import document
+from handgrad.equations.sources import sources
 from handgrad.equations.topics import Topic, op_topic, pair_topic, worked_topic
 from handgrad.equations.translations import cited
 from handgrad.equations.worked import WORKED
 from handgrad.errors import ArgumentError
 from handgrad.escaping import printable
-from handgrad.layers import Layer
+from handgrad.layers import Layer, Sequential
 from handgrad.layers.base import walk
 from handgrad.ops import OPS
 from handgrad.optimizers import SGD
@@ -43,7 +44,7 @@ _SUFFIXES: Final = {
     ".markdown": "md",
     ".pdf": "pdf",
 }
-FORMATS: Final = ("html", "tex", "md", "pdf")
+FORMATS: Final = ("html", "tex", "md", "pdf", "slides")
 #: In how many examples the gradients of a model are measured.
 _EXAMPLES: Final = 3
 #: What `notes` takes beside a model.
@@ -77,8 +78,15 @@ class Notes:
         """A4 pages. Raises HandgradError where the package typst is missing."""
         return pdf.render(self.document)
 
-    def rendered(self, format: str) -> bytes:
-        """The notes in one of FORMATS. Raises ArgumentError for another."""
+    def to_slides(self) -> str:
+        """One HTML file with a slide for every equation and every step."""
+        return slides.page(self.document)
+
+    def rendered(self, format: str, suffix: str = "") -> bytes:
+        """The notes in one of FORMATS; slides are a PDF for a file with that suffix.
+
+        Raises ArgumentError for another format.
+        """
         match format:
             case "html":
                 return printable(self.to_html()).encode()
@@ -88,6 +96,10 @@ class Notes:
                 return printable(self.to_markdown()).encode()
             case "pdf":
                 return self.to_pdf()
+            case "slides" if _SUFFIXES.get(suffix) == "pdf":
+                return slides.render(self.document)
+            case "slides":
+                return printable(self.to_slides()).encode()
         raise ArgumentError(f"notes: format is {format!r}; allowed: {', '.join(FORMATS)}")
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
@@ -97,7 +109,7 @@ class Notes:
         the file cannot be written.
         """
         file = as_path("notes", path)
-        content = self.rendered(format_of(file) if format is None else format)
+        content = self.rendered(format_of(file) if format is None else format, file.suffix)
         try:
             write_file(file, content)
         except OSError as error:
@@ -154,8 +166,9 @@ def notes(
         named = target if isinstance(target, Target) else _resolved(target)
         target = named.name
         if named.recipe is not None:
+            title = _title(named.value, target)
             written = recipe_document(
-                named.recipe, named.value, title=target, lang=lang, numbers=numbers, alive=alive
+                named.recipe, named.value, title=title, lang=lang, numbers=numbers, alive=alive
             )
             return Notes(_with_source(written, named.value))
         found = named.value
@@ -185,14 +198,10 @@ def _model(
 
 
 def _with_source(document: Document, model: Layer) -> Document:
-    """The document with the source that the class of its model names, below the introduction."""
+    """The document with the source that the class of its model names, at its end."""
     source = docstrings.parse(type(model).__doc__ or "").source
-    if not source:
-        return document
-    words = f"{label(document.lang, 'source')}: {cited(source, document.lang)}"
-    at = next(i for i, each in enumerate(document.blocks) if not isinstance(each, Paragraph))
-    blocks = (*document.blocks[:at], Paragraph(docstrings.prose(words)), *document.blocks[at:])
-    return replace(document, blocks=blocks)
+    words = cited(source, document.lang) if source else ""
+    return replace(document, blocks=(*document.blocks, *sources(words, document.lang)))
 
 
 def _measured(model: Layer, inputs: tuple[Any, ...], options: dict[str, Any]) -> Sequence[Measured]:
@@ -235,6 +244,11 @@ def _resolved(text: str) -> Target:
                 f"op, module:object; did you mean {near[0]}?"
             ) from None
         raise ArgumentError(f"notes: {error}") from None
+
+
+def _title(model: Layer, recipe: str) -> str:
+    """The name of a recipe's model; one of layers in a row has none, and goes by the recipe's."""
+    return recipe if isinstance(model, Sequential) else type(model).__name__
 
 
 def _name(target: Any) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,23 @@ import numpy as np
 from handgrad.documents.document import (
     Block,
     Content,
+    Details,
     Document,
     Equation,
     Heading,
     List,
     Mono,
     Paragraph,
+    Span,
     Table,
     spans,
 )
 from handgrad.documents.formulas.formula import (
+    Formula,
     Sign,
     Symbol,
-    Text,
     equals,
+    parts_in,
     row,
     separated,
 )
@@ -32,10 +36,13 @@ from handgrad.documents.formulas.numbers import number
 from handgrad.documents.labels import label
 from handgrad.equations import docstrings, verdicts
 from handgrad.equations.alive.story import story
-from handgrad.equations.equations import Derivation, Meaning, derive
+from handgrad.equations.equations import Meaning, PairDerivation, derive
 from handgrad.equations.glossary import is_parameter
+from handgrad.equations.guards import usual
 from handgrad.equations.measured import Measure
 from handgrad.equations.parts import constant
+from handgrad.equations.picture import ArrayBlock, picture
+from handgrad.equations.sources import sources
 from handgrad.equations.topics import Topic
 from handgrad.equations.translations import translated
 from handgrad.equations.written import Board, assigned, updated_line
@@ -61,7 +68,7 @@ def document(
     blocks = tuple(notes.blocks(measure))
     if not alive:
         return Document(topic.title, lang, blocks)
-    passes = notes.derivation.forward, notes.derivation.backward
+    passes = notes.forward, notes.backward
     return Document(topic.title, lang, blocks, story(*passes, notes.board.anchor))
 
 
@@ -75,7 +82,11 @@ class _Notes:
         self.eta = eta
         self.derivation = derive(topic.subject, lang)
         self.glossary = self.derivation.glossary
+        forward, backward = self.derivation.forward, self.derivation.backward
+        (self.forward, self.backward), self.guarded = usual(forward, backward)
         arrived = (*self.derivation.given, *self.derivation.incoming)
+        #: The settings and functions that were explained.
+        self.told: set[Formula] = set()
         self.board = Board(numbers, self.say, (symbol for symbol, _ in arrived))
 
     def say(self, key: str) -> str:
@@ -85,34 +96,113 @@ class _Notes:
         measured = [] if measure is None else measure(self.topic.measured)
         gradient = self.glossary.gradient
         yield from verdicts.alert(measured, gradient, self.lang)
-        yield from self._introduction()
-        yield from self._symbols()
+        first, *others = self._introduction()
+        yield from first
+        yield from self._picture()
         if self.numbers:
             yield from self._given()
         yield Heading(self.say("forward"), anchor="forward")
-        yield from self.board.lines(self.derivation.forward)
-        yield from self._cache()
+        yield from chain(*others)
+        yield from self._operands()
+        yield from self._explained(self.board.lines(self.forward))
+        yield from self._guards()
         yield Heading(self.say("backward"), anchor="backward")
         yield from self._incoming()
-        yield from self.board.lines(self.derivation.backward)
+        yield from self._explained(self.board.lines(self.backward))
+        yield from self._cache()
         if self.numbers:
             yield from self._updates()
         yield from self._variants()
         yield from self._conventions()
-        if measured:
-            yield from verdicts.table(measured, gradient, self.lang)
-            yield from self._elsewhere()
+        yield from verdicts.table(measured, gradient, self.lang, tuple(self._elsewhere()))
+        yield from self._symbols()
+        yield from sources(self.topic.doc.source, self.lang)
 
-    def _introduction(self) -> Iterator[Block]:
-        doc = self.topic.doc
+    def _introduction(self) -> Iterator[list[Block]]:
+        """The first sentence, and the others."""
+        words = docstrings.paragraphs(self.topic.introduction)
+        summary = self.topic.doc.summary
+        words += [summary] if summary and summary not in words else []
+        yield [Paragraph(docstrings.prose(each)) for each in words[:1]]
+        yield [Paragraph(docstrings.prose(each)) for each in words[1:]]
         if self.lang != "en" and not self.topic.translated:
-            yield Paragraph(self.say("from_code"))
-        for paragraph in docstrings.paragraphs(self.topic.introduction):
-            yield Paragraph(docstrings.prose(paragraph))
-        if doc.summary and doc.summary != self.topic.introduction:
-            yield Paragraph(docstrings.prose(doc.summary))
-        if doc.source:
-            yield Paragraph((f"{self.say('source')}: ", *spans(docstrings.prose(doc.source))))
+            yield [Paragraph(self.say("from_code"))]
+
+    def _picture(self) -> Iterator[Block]:
+        """The operands and the results as blocks."""
+        derivation, results = self.derivation, self.glossary.results - {*self.glossary.gradients}
+        found = {name: each for each in derivation.symbols for name in each.name.split(", ")}
+        arrays = {name: each for name, each in found.items() if each.shape is not None}
+        inputs = [name for name in self.topic.subject.arrays if name in arrays]
+        outputs = [name for name in arrays if name in results and name not in inputs]
+        last = self.forward[-1]
+        if not outputs:
+            arrays[last.name] = Meaning(last.left, last.name, last.shape)
+            outputs = [last.name]
+        drawn = picture(
+            self.topic.title,
+            [self._block(arrays[name], name) for name in inputs],
+            [self._block(arrays[name], name) for name in dict.fromkeys(outputs)],
+            self.lang,
+        )
+        if drawn is not None:
+            yield drawn
+
+    def _block(self, meaning: Meaning, name: str) -> ArrayBlock:
+        gradients = self.derivation.gradients
+        has_gradient = gradients.get(name) is not None or name not in self.topic.subject.arrays
+        return ArrayBlock(meaning.symbol, meaning.shape or row(), has_gradient)
+
+    def _operands(self) -> Iterator[Block]:
+        """The arrays that are given, with their shapes."""
+        found = {name: each for each in self.derivation.symbols for name in each.name.split(", ")}
+        spans_: list[Span] = []
+        for name in self.topic.subject.arrays:
+            each = found.get(name)
+            if each is not None and each.shape is not None:
+                spans_ += [
+                    ", " if spans_ else f"{self.say('given')} ",
+                    each.symbol,
+                    " ",
+                    each.shape,
+                ]
+        if spans_:
+            yield Paragraph((*spans_, "."))
+        if self.derivation.counter is not None:
+            before, after = self.say("steps").split("{}")
+            yield Paragraph((before, self.derivation.counter, after))
+
+    def _explained(self, lines: Iterable[Block]) -> Iterator[Block]:
+        """Each line, and after it the settings and functions that it is the first to have."""
+        for line in lines:
+            yield line
+            if not isinstance(line, Equation):
+                continue
+            written = set(parts_in(line.formula))
+            new = [
+                each
+                for each in self.derivation.symbols
+                if each.shape is None and each.symbol in written and each.symbol not in self.told
+            ]
+            self.told.update(each.symbol for each in new)
+            spans_: list[Span] = []
+            for each in new:
+                meaning = self._meaning(each)
+                between = ": " if each.words else " "
+                spans_ += ["; " if spans_ else f"{self.say('where')} ", each.symbol, between]
+                spans_ += spans(meaning)
+            if spans_:
+                yield Paragraph((*spans_, "" if str(spans_[-1]).endswith(".") else "."))
+
+    def _guards(self) -> Iterator[Block]:
+        """What the forward does where the usual case would divide by zero or meet infinity."""
+        if not self.guarded:
+            return
+        before, after = self.say("guarded").split("{}")
+        lefts = separated(tuple(each.left for each in self.guarded))
+        lines = [Equation(row(each.left, Sign("="), each.right)) for each in self.guarded]
+        said = Paragraph((before, lefts, after))
+        yield Details(self.say("guards"), (said, *lines))
 
     # Symbols
 
@@ -127,9 +217,6 @@ class _Notes:
             shapes = docstrings.prose(self.topic.doc.shapes)
             yield Paragraph((f"{self.say('shapes')}: ", *spans(shapes)))
         yield Paragraph(self.say("elementwise"))
-        if self.derivation.counter is not None:
-            before, after = self.say("steps").split("{}")
-            yield Paragraph((before, self.derivation.counter, after))
 
     def _meaning(self, meaning: Meaning) -> Content:
         """A shape, a definition, a value or words, whichever there is."""
@@ -196,23 +283,27 @@ class _Notes:
         yield Heading(self.say("cached"), anchor="cache")
         for paragraph in words:
             yield Paragraph(docstrings.prose(paragraph))
-        if kept:
+        arrays = [each for each in kept if each.shape is not None]
+        if arrays:
             header = (self.say("symbol"), self.say("in_code"), self.say("shape_or_meaning"))
-            rows = [
-                (
-                    "" if each.shape is None and isinstance(each.symbol, Text) else each.symbol,
-                    Mono(each.name),
-                    self._meaning(each),
-                )
-                for each in kept
-            ]
+            rows = [(each.symbol, Mono(each.name), self._meaning(each)) for each in arrays]
             yield Table(header, tuple(rows))
+        settings: list[Span] = []
+        for each in kept:
+            if each.shape is None:
+                settings += [
+                    ", " if settings else f"{self.say('settings')}: ",
+                    Mono(each.name),
+                    " ",
+                ]
+                settings += spans(self._meaning(each))
+        if settings:
+            yield Paragraph((*settings, "."))
 
     def _conventions(self) -> Iterator[Block]:
-        if self.topic.doc.conventions:
-            yield Heading(self.say("kinks"), anchor="edges")
-        for paragraph in self.topic.doc.conventions:
-            yield Paragraph(docstrings.prose(paragraph))
+        words = [Paragraph(docstrings.prose(each)) for each in self.topic.doc.conventions]
+        if words:
+            yield Details(self.say("kinks"), tuple(words), level=1, anchor="edges")
 
     def _variants(self) -> list[Block]:
         """Only what is not computed so above."""
@@ -231,12 +322,13 @@ class _Notes:
             if new and not any(isinstance(block, Heading) for block in found):
                 found.append(Heading(self.say("variants"), anchor="variants"))
             if new:
-                found.append(Heading(Mono(words), level=2))
-                found += self.board.lines(new)
-                found += self._new_symbols(derivation, subject.options)
+                lines = *self.board.lines(new), *self._new_symbols(derivation, subject.options)
+                found.append(Details(Mono(words), lines, level=2))
         return found
 
-    def _new_symbols(self, derivation: Derivation, options: Mapping[str, Any]) -> Iterator[Block]:
+    def _new_symbols(
+        self, derivation: PairDerivation, options: Mapping[str, Any]
+    ) -> Iterator[Block]:
         known = {each.symbol for each in self.derivation.symbols}
         new = (
             replace(each, value=options.get(each.name, each.value))

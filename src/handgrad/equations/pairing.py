@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from handgrad.equations.dimensions import (
 )
 from handgrad.equations.subject import Subject, parameters
 from handgrad.equations.tracing import Float, Int, NotesRecorder, Runs, outputs
-from handgrad.errors import ArgumentError
+from handgrad.errors import ArgumentError, ShapeError
 from handgrad.program import Assignment, Frame, Node, Program, Round, Site, leaves
 from handgrad.program.functions import is_array
 
@@ -75,13 +75,13 @@ def pair(subject: Subject, dimensions: Dimensions | None = None) -> PairedRuns:
 
 
 def _lettered(subject: Subject, inputs: dict[str, np.ndarray]) -> Runs | None:
-    other = Subject(
-        subject.name, subject.forward, subject.backward, inputs, subject.options, None, None
-    )
+    other = replace(subject, arrays=inputs, cotangent=None, gradients=None)
     try:
+        if other.validate is not None:
+            other.validate(**inputs, **other.fresh_options())
         with np.errstate(all="ignore"):
             return NotesRecorder().runs(other, _random_like)
-    except ArgumentError:  # sizes that do not fit
+    except (ArgumentError, ShapeError):  # sizes that do not fit
         return None
 
 

@@ -34,6 +34,7 @@ from handgrad.equations.shaping import Subscripts, number, shape
 from handgrad.equations.shaping import argument as given
 from handgrad.equations.writes import Writes
 from handgrad.program import Node
+from handgrad.program.arranging import is_transpose
 
 
 def reduced(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
@@ -127,9 +128,7 @@ def over_rows(writer: Writes, left: Any, right: Any) -> Part | None:
 def summed_rows(writer: Writes, left: Any, right: Any) -> tuple[Node, Node, int] | None:
     """The two arrays of three axes whose rows a product sums over, and the axis to sum over in
     writing; None for any other product."""
-    if not isinstance(left, Node) or left.op not in ("matrix_transpose", "permute_dims"):
-        return None
-    if writer.has_symbol(left):
+    if not is_transpose(left) or writer.has_symbol(left):
         return None
     one, other = _rows(writer, left.args[0]), _rows(writer, right)
     if one is None or other is None or shape(one[0])[:2] != shape(other[0])[:2]:

@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.documents.formulas.formula import Formula, Sign, separated
-from handgrad.program import Node
+from handgrad.program import Node, arranging
+from handgrad.program.arranging import turned
 from handgrad.program.functions import is_array
 
 #: An index for each of the last axes of a value; None for an axis without one.
@@ -19,15 +20,11 @@ Subscripts = tuple[Formula | None, ...]
 EMPTY: Final = frozenset({"zeros", "zeros_like", "empty", "empty_like"})
 #: Operations that read the shape of an array, and not its values.
 OF_SHAPES: Final = frozenset({"size", "zeros_like", "ones_like", "full_like", "empty_like"})
-#: Operations whose result has the values of their operand, in order.
-SHAPING: Final = frozenset(
-    {
-        *("reshape", "expand_dims", "squeeze", "astype", "asarray", "broadcast_to", "ravel"),
-        *("grouped", "ungrouped", "copy", "contiguous", "per_axis", "atleast_1d", "atleast_2d"),
-        *("unsqueeze", "view", "flatten", "detach", "clone", "rows", "float", "int", "positive"),
-        *("tuple", "list", "require"),
-    }
-)
+#: Operations whose result has the values of their operand, in order: also those of the ops' helpers
+#: and of Python.
+SHAPING: Final = arranging.SHAPING | {
+    *("grouped", "ungrouped", "per_axis", "rows", "view", "float", "int", "tuple", "list"),
+}
 
 
 def shape(node: Any) -> tuple[int, ...]:
@@ -242,7 +239,6 @@ _ELEMENTWISE: Final = frozenset(
     }
 )
 _WITHOUT: Final = frozenset({"arange", "full_like", "ones_like", "zeros_like", "zeros", "ones"})
-_TURNED: Final = frozenset({"matrix_transpose", "swapaxes"})
 
 
 def sources(node: Any, axis: int) -> Iterator[tuple[Node, int] | None]:
@@ -273,8 +269,8 @@ def sources(node: Any, axis: int) -> Iterator[tuple[Node, int] | None]:
                 yield left, axis
             if axis != -2 and len(shape(right)) >= -axis:
                 yield right, axis
-        case op, (value, *_) if op in _TURNED and is_last_two(node):
-            yield value, {-1: -2, -2: -1}.get(axis, axis)
+        case _, (value, *_) if (order := turned(node)) is not None:
+            yield value, order[axis] - len(order)
         case op, _ if op in _WITHOUT:
             return
         case "getitem", (value, index) if (kept := kept_axes(value, index)) is not None:
@@ -283,14 +279,6 @@ def sources(node: Any, axis: int) -> Iterator[tuple[Node, int] | None]:
             yield whole.args[0], axis
         case _:
             yield None
-
-
-def is_last_two(node: Node) -> bool:
-    if node.op == "matrix_transpose":
-        return True
-    axes = [number(each) for each in node.args[1:3]]
-    count = len(shape(node))
-    return {each % count for each in axes if isinstance(each, int)} == {count - 1, count - 2}
 
 
 def kept_axes(value: Any, index: Any) -> list[int] | None:

@@ -25,6 +25,8 @@ class Subject:
     options: Mapping[str, Any] = field(default_factory=dict)
     cotangent: Any = None
     gradients: tuple[str, ...] | None = None
+    #: Raises for inputs whose sizes do not fit, before anything is computed.
+    validate: Callable[..., None] | None = None
 
     def fresh_options(self) -> dict[str, Any]:
         """The settings, with every generator in them as it was."""

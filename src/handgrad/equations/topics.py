@@ -113,6 +113,7 @@ def _on(name: str, arrays: Mapping[str, Any], options: Mapping[str, Any], dy: An
         settings,
         dy,
         tuple(each for each in samples.gradient_names(name)),
+        getattr(module, "validate", None),
     )
 
 

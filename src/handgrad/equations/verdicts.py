@@ -8,6 +8,7 @@ from handgrad.documents.document import (
     Alert,
     Block,
     Content,
+    Details,
     Heading,
     Link,
     Paragraph,
@@ -34,12 +35,24 @@ def alert(measured: Sequence[Measured], named: Named, lang: str) -> Iterator[Blo
         yield Alert((Strong(before.strip()), " ", *symbols, between, where, after))
 
 
-def table(measured: Sequence[Measured], named: Named, lang: str) -> Iterator[Block]:
-    """Every gradient that was measured, with its error and its bound."""
+def table(
+    measured: Sequence[Measured], named: Named, lang: str, after: tuple[Block, ...] = ()
+) -> Iterator[Block]:
+    """Every gradient that was measured, with its error and its bound, and what comes `after`.
+
+    Where all are right one line says so, and opens the others.
+    """
     if not measured:
         return
     yield Heading(label(lang, "finite_differences"), anchor="check")
-    yield Paragraph(label(lang, "measured"))
+    blocks = (Paragraph(label(lang, "measured")), _table(measured, named, lang), *after)
+    if all(each.verdict == "right" for each in measured):
+        yield Details(label(lang, "proved"), blocks)
+    else:
+        yield from blocks
+
+
+def _table(measured: Sequence[Measured], named: Named, lang: str) -> Table:
     header = ("gradient", "error", "bound", "method", "verdict")
     rows: list[tuple[Content, ...]] = [
         (
@@ -51,7 +64,7 @@ def table(measured: Sequence[Measured], named: Named, lang: str) -> Iterator[Blo
         )
         for each in measured
     ]
-    yield Table(tuple(label(lang, key) for key in header), tuple(rows), align="lrrll")
+    return Table(tuple(label(lang, key) for key in header), tuple(rows), align="lrrll")
 
 
 def _verdict(measured: Measured, lang: str) -> Span:

@@ -55,7 +55,6 @@ from handgrad.equations.shaping import (
     SHAPING,
     Subscripts,
     carried,
-    is_last_two,
     of_columns,
     of_rows,
     shape,
@@ -65,10 +64,10 @@ from handgrad.equations.shaping import (
 )
 from handgrad.errors import ArgumentError
 from handgrad.program import Node
+from handgrad.program.arranging import is_transpose
 from handgrad.program.functions import is_array
 
 _NOT: Final = frozenset({"bitwise_invert", "logical_not"})
-_TURNED: Final = frozenset({"matrix_transpose", "swapaxes", "permute_dims"})
 _REDUCED: Final = frozenset({"sum", "mean", "max", "min", "prod", "any", "all"})
 
 
@@ -193,8 +192,8 @@ class Writer:
     def _shaped(self, node: Node, subscripts: Subscripts) -> Part:
         """An operation on the axes of an array, or any other."""
         match node.op, node.args:
-            case op, (value, *_) if op in _TURNED:
-                return self._transposed(node, value, subscripts)
+            case _, (value, *_) if is_transpose(node):
+                return self._transposed(value, subscripts)
             case "getitem", _:
                 return indexing.indexed(self, node, subscripts)
             case "asarray", (list(), *_):
@@ -358,11 +357,7 @@ class Writer:
         second = self.write(right, PRODUCT, of_columns(subscripts, *axes))
         return Part(juxtaposed([first, second]), PRODUCT)
 
-    def _transposed(self, node: Node, value: Any, subscripts: Subscripts) -> Part:
-        if node.op == "permute_dims" and len(shape(node)) != 2:
-            return notations.named(self, node, subscripts)
-        if node.op == "swapaxes" and not is_last_two(node):
-            return notations.named(self, node, subscripts)
+    def _transposed(self, value: Any, subscripts: Subscripts) -> Part:
         if self.figures is not None and is_array(value.value) and value.value.ndim == 2:
             return Part(self.figures(value.value.T), UNARY)
         swapped = (*subscripts[:-2], *reversed(subscripts[-2:]))

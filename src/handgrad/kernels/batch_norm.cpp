@@ -37,7 +37,7 @@ std::array<double, 2> normalize_backward(const F& f, const T* dy, const T* x, T*
                                          const Planes& planes, const Channel<T>& c, bool training) {
     const auto gradient = [=](auto lanes, Vec<T> x_hat) {
         const Vec<T> a = c.scaled(x_hat);
-        return f.gradient(lanes.load(dy), F::kFromOutput ? f.value(a) : a);
+        return f.gradient(lanes.load(dy), f.kFromOutput ? f.value(a) : a);
     };
     double sum_da = 0, sum_da_x_hat = 0;
     planes.each_block([&](long begin, long end) {

@@ -48,7 +48,7 @@ long parts_of_image(const Convolution& conv, long step) {
 // Winograd's tiles.
 template <class T, class Sums, class Tiles>
 void with_algorithm(const Convolution& conv, const Sums& sums, const Tiles& tiles) {
-    if constexpr (std::is_same_v<T, float>) {
+    if constexpr (std::is_same_v<T, float> && !kFallback) {
         const int m = precision_bf16() ? 0 : winograd_tile(conv);
         if (m == 2) return tiles.template operator()<2>();
         if (m == 4) return tiles.template operator()<4>();

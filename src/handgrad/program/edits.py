@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from handgrad.program.arranging import is_transpose
 from handgrad.program.functions import size
 from handgrad.program.nodes import Frame, Node, Program, mapped
 from handgrad.program.running import Change, Execution
@@ -132,7 +133,7 @@ def _variants(program: Program, node: Node, *, any_shape: bool = False) -> Itera
             if not is_transpose(args[1]):
                 right = operand_text(node, args[1])
                 yield Variant("transposed", right, lambda own, of: of(args[0]) @ of(args[1]).mT)
-        case "matrix_transpose":
+        case _ if is_transpose(node):
             yield Variant("transpose missing", definition(node), lambda own, of: of(args[0]))
         case "where" if len(args) == 3:
             yield Variant(
@@ -158,11 +159,6 @@ def _variants(program: Program, node: Node, *, any_shape: bool = False) -> Itera
         case _:
             yield from _of_call(node)
     yield from _stale(program, node, any_shape=any_shape)
-
-
-def is_transpose(value: Any) -> bool:
-    """True for a transpose, which to transpose is to leave out."""
-    return isinstance(value, Node) and value.op in ("matrix_transpose", "permute_dims")
 
 
 def _of_sum(node: Node) -> Iterator[Variant]:

@@ -110,12 +110,12 @@ class Emitter(Expressions):
         is_array = len(node.args) == 3 and len(node.attrs["index"]) == 1
         if self.library.name == "torch":
             helper = self.call("add_at", ()).partition("(")[0]
-            index = where if is_array else f"({self._slices(where)},)"
+            index = where if is_array else f"({self.slices(where)},)"
             return f"{helper}({name}, {index}, {text})"
         index = where if is_array else f"{self.alias}.s_[{where}]"
         return f"{self.alias}.add.at({name}, {index}, {text})"
 
-    def _slices(self, where: str) -> str:
+    def slices(self, where: str) -> str:
         """An index as a tuple's elements, its slices spelled out."""
         parts = []
         for part in split_index(where):

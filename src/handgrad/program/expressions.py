@@ -99,6 +99,8 @@ class Expressions(ABC):
         if self.library.name != "torch":
             return f", dtype={TYPES[node.kind]}"
         where = f", device={self.like}.device" if self.like else ""
+        if node.kind == "c" and self.like:
+            return f", dtype={self.float}.to_complex(){where}"
         return f", dtype={TORCH_TYPES[node.kind].replace('torch', self.alias)}{where}"
 
     def line(self, text: str) -> None:
@@ -228,10 +230,13 @@ class Expressions(ABC):
         return text, 7 if text.startswith("-") else 9
 
     def _table(self, node: Node) -> tuple[str, int]:
-        name = next((n for n, v in self.tables.items() if v is node.attrs["value"]), "")
+        value = np.asarray(node.attrs["value"])
+        tables = self.tables.items()
+        same = (n for n, v in tables if v.dtype == value.dtype and np.array_equal(v, value))
+        name = next(same, "")
         if not name:
             name = self.names.fresh(node.name or "table")
-            self.tables[name] = node.attrs["value"]
+            self.tables[name] = value
         if node.kind != "f" or not self.like:
             return name, 9
         if self.library.name == "torch":

@@ -7,7 +7,6 @@ one that writes into an array gets a copy of it, and returns the copy.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import BuiltinFunctionType, ModuleType
@@ -25,45 +24,6 @@ LIBRARIES: Final = frozenset(
         *("math", "builtins", "collections"),
     }
 )
-OPERATORS: Final[dict[str, Callable[..., Any]]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "floor_divide": operator.floordiv,
-    "remainder": operator.mod,
-    "pow": operator.pow,
-    "matmul": operator.matmul,
-    "bitwise_and": operator.and_,
-    "bitwise_or": operator.or_,
-    "bitwise_xor": operator.xor,
-    "bitwise_left_shift": operator.lshift,
-    "bitwise_right_shift": operator.rshift,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "negative": operator.neg,
-    "positive": operator.pos,
-    "bitwise_invert": operator.invert,
-}
-IN_PLACE: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "add": operator.iadd,
-    "subtract": operator.isub,
-    "multiply": operator.imul,
-    "divide": operator.itruediv,
-    "floor_divide": operator.ifloordiv,
-    "remainder": operator.imod,
-    "pow": operator.ipow,
-    "matmul": operator.imatmul,
-    "bitwise_and": operator.iand,
-    "bitwise_or": operator.ior,
-    "bitwise_xor": operator.ixor,
-    "bitwise_left_shift": operator.ilshift,
-    "bitwise_right_shift": operator.irshift,
-}
 #: Names in the array API of what NumPy and others call otherwise.
 _STANDARD: Final = {
     "absolute": "abs",

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.program.arranging import is_transpose
 from handgrad.program.edits import (
     Edit,
     Variant,
     by_site,
     is_floats,
-    is_transpose,
     merged,
     recomputed,
 )

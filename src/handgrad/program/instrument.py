@@ -10,44 +10,19 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import textwrap
+import re
 from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
 from typing import Any, Final
 
+from handgrad.program.arithmetic import NAMES
 from handgrad.program.nodes import ProgramError, Site
-from handgrad.program.source import source_lines, unreadable
+from handgrad.program.source import definition, owner_of, recompiled, unreadable
 
 _RECORDER: Final = "__record__"
 _SITES: Final = "__sites__"
-#: Not its own name, which in a function that calls itself is a global one.
-_FUNCTION: Final = "__function__"
 #: Names that mean something by the frame they are called in.
 _OF_THE_FRAME: Final = frozenset({"super", "locals", "vars", "globals", "eval", "exec", "dir"})
-_OPERATORS: Final[dict[type[ast.AST], str]] = {
-    ast.Add: "add",
-    ast.Sub: "subtract",
-    ast.Mult: "multiply",
-    ast.Div: "divide",
-    ast.FloorDiv: "floor_divide",
-    ast.Mod: "remainder",
-    ast.Pow: "pow",
-    ast.MatMult: "matmul",
-    ast.BitAnd: "bitwise_and",
-    ast.BitOr: "bitwise_or",
-    ast.BitXor: "bitwise_xor",
-    ast.LShift: "bitwise_left_shift",
-    ast.RShift: "bitwise_right_shift",
-    ast.Eq: "equal",
-    ast.NotEq: "not_equal",
-    ast.Lt: "less",
-    ast.LtE: "less_equal",
-    ast.Gt: "greater",
-    ast.GtE: "greater_equal",
-    ast.USub: "negative",
-    ast.UAdd: "positive",
-    ast.Invert: "bitwise_invert",
-}
 
 
 def is_instrumented(function: FunctionType) -> bool:
@@ -77,51 +52,24 @@ def _compiled(code: CodeType, name: str) -> tuple[CodeType, tuple[Site, ...]]:
     unwanted = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
     if code.co_flags & unwanted:
         raise ProgramError(f"{name} is a generator or a coroutine; allowed: a function")
-    try:
-        lines, first = source_lines(code)
-        source = textwrap.dedent("".join(lines))
-        module = ast.parse(source)
-    except (OSError, TypeError, SyntaxError):
-        raise ProgramError(unreadable(code)) from None
-    definition = module.body[0]
-    if not isinstance(definition, ast.FunctionDef):
+    known = definition(code)
+    if known is None:
+        raise ProgramError(unreadable(code))
+    tree, text, before = known
+    if not isinstance(tree, ast.FunctionDef):
         raise ProgramError(f"{name} is no function written with def; allowed: one that is")
-    _, _, owner = name.removesuffix(f".{code.co_name}").rpartition(".")
-    instrumenter = _Instrumenter(source, max(first, 1) - 1, owner)
-    definition.decorator_list = []
-    definition.name = _FUNCTION
-    definition.body = instrumenter.block(definition.body)
-    arguments = definition.args
-    arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
-    arguments.kw_defaults = [each and ast.Constant(None) for each in arguments.kw_defaults]
-    for each in ast.walk(arguments):
-        if isinstance(each, ast.arg):
-            each.annotation = None
-    definition.returns = None
-    outer = [*dict.fromkeys((*code.co_freevars, _RECORDER, _SITES))]
-    factory = ast.FunctionDef(
-        "factory",
-        ast.arguments([], [ast.arg(each) for each in outer], None, [], [], None, []),
-        [definition],
-        [],
-    )
-    module = ast.Module([factory], [])
-    ast.fix_missing_locations(module)
-    whole = compile(module, code.co_filename, "exec")
-    made = _inner(_inner(whole, "factory"), _FUNCTION).replace(co_name=code.co_name)
-    return made, tuple(instrumenter.sites)
-
-
-def _inner(code: CodeType, name: str) -> CodeType:
-    found = (each for each in code.co_consts if isinstance(each, CodeType) and each.co_name == name)
-    return next(found)
+    owner = owner_of(name)
+    instrumenter = _Instrumenter(text, before, owner)
+    tree.body = instrumenter.block(tree.body)
+    return recompiled(known, code, owner, (_RECORDER, _SITES)), tuple(instrumenter.sites)
 
 
 class _Instrumenter(ast.NodeTransformer):
     """`offset` turns lines of the source into lines of its file; `owner` is the class around."""
 
     def __init__(self, source: str, offset: int, owner: str) -> None:
-        self.source = source
+        # In bytes, as the columns of ast are, and cut once.
+        self.lines = [line.encode() for line in re.split("\r\n|\r|\n", source)]
         self.offset = offset
         self.owner = owner
         self.sites: list[Site] = []
@@ -136,11 +84,18 @@ class _Instrumenter(ast.NodeTransformer):
                 node.col_offset,
                 node.end_lineno + self.offset,
                 node.end_col_offset,
-                " ".join((ast.get_source_segment(self.source, node) or "").split()),
+                self._text(node),
             )
         )
         number = ast.Constant(len(self.sites) - 1)
         return ast.Subscript(ast.Name(_SITES, ast.Load()), number, ast.Load())
+
+    def _text(self, node: Any) -> str:
+        """The source of a node, on one line."""
+        lines = self.lines[node.lineno - 1 : node.end_lineno]
+        lines[-1] = lines[-1][: node.end_col_offset]
+        lines[0] = lines[0][node.col_offset :]
+        return " ".join(b"\n".join(lines).decode().split())
 
     def record(
         self, method: str, *args: ast.expr, keywords: list[ast.keyword] | None = None
@@ -149,7 +104,7 @@ class _Instrumenter(ast.NodeTransformer):
         return ast.Call(ast.Attribute(recorder, method, ast.Load()), list(args), keywords or [])
 
     def operate(self, node: Any, operator: ast.AST, *operands: ast.expr) -> ast.expr:
-        name = ast.Constant(_OPERATORS[type(operator)])
+        name = ast.Constant(NAMES[type(operator)])
         return self.record("operate", self.site(node), name, *operands)
 
     def temporary(self) -> str:
@@ -191,16 +146,14 @@ class _Instrumenter(ast.NodeTransformer):
                 else ast.UnaryOp(ast.Not(), self.record("decided", self.site(node), found))
             )
         names_more = any(isinstance(each, ast.NamedExpr) for each in ast.walk(node))
-        if any(type(each) not in _OPERATORS for each in node.ops) or (
-            len(node.ops) > 1 and names_more
-        ):
+        if any(type(each) not in NAMES for each in node.ops) or (len(node.ops) > 1 and names_more):
             self.generic_visit(node)
             return node
         if len(node.ops) > 1:
             # Each operand is computed once, and only where all comparisons before it hold.
             nothing = ast.arguments([], [], None, [], [], None, [])
             operands = [ast.Lambda(nothing, self.visit(each)) for each in node.comparators]
-            names = ast.Tuple([ast.Constant(_OPERATORS[type(o)]) for o in node.ops], ast.Load())
+            names = ast.Tuple([ast.Constant(NAMES[type(o)]) for o in node.ops], ast.Load())
             left = self.visit(node.left)
             return self.record("compare", self.site(node), names, left, *operands)
         left, right = self.visit(node.left), self.visit(node.comparators[0])
@@ -320,7 +273,7 @@ class _Instrumenter(ast.NodeTransformer):
         return self.visit_Assign(assign)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
-        operator = ast.Constant(_OPERATORS[type(node.op)])
+        operator = ast.Constant(NAMES[type(node.op)])
         value = self.visit(node.value)
 
         def changed(old: ast.expr) -> ast.expr:

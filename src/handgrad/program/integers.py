@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from handgrad.program.arithmetic import COMPARISONS, FUNCTIONS, ComparableOperand
 from handgrad.program.counted import CountedRun, after_loops
 from handgrad.program.node import world
 from handgrad.program.rounds import fixed, guard, settled
 from handgrad.program.sizes import Size
 
+_COMPARISONS: Final = frozenset(each.name for each in COMPARISONS)
 
-class WholeNumber(ABC):
+
+class WholeNumber(ComparableOperand, ABC):
     """An integer with its size. No subclass of int: 0.5 * n would never ask it."""
 
     __slots__ = ("_born", "_size", "runs", "value")
@@ -109,12 +111,6 @@ class WholeNumber(ABC):
     def __rpow__(self, other: Any) -> Any:
         return other ** self.scalar()
 
-    def __truediv__(self, other: Any) -> Any:
-        return self.scalar() / plain(other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return plain(other) / self.scalar()
-
     def __lshift__(self, other: int) -> Any:
         return self * 2 ** int(other)
 
@@ -144,58 +140,6 @@ class WholeNumber(ABC):
     def item(self) -> Any:
         return self
 
-    def __add__(self, other: Any) -> Any:
-        return self._combined(operator.add, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._combined(operator.add, other, reflected=True)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._combined(operator.sub, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._combined(operator.sub, other, reflected=True)
-
-    def __mul__(self, other: Any) -> Any:
-        if isinstance(other, list | tuple | str):
-            return self._copies(other)
-        return self._combined(operator.mul, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        if isinstance(other, list | tuple | str):
-            return self._copies(other)
-        return self._combined(operator.mul, other, reflected=True)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._combined(operator.floordiv, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self._combined(operator.floordiv, other, reflected=True)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._combined(operator.mod, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._combined(operator.mod, other, reflected=True)
-
-    def __eq__(self, other: object) -> Any:
-        return self._compared(operator.eq, other)
-
-    def __ne__(self, other: object) -> Any:
-        return self._compared(operator.ne, other)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._compared(operator.lt, other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._compared(operator.le, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._compared(operator.gt, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._compared(operator.ge, other)
-
     def _made(self, value: int, size: Size) -> Any:
         return type(self)(value, size)
 
@@ -204,31 +148,33 @@ class WholeNumber(ABC):
         empty = isinstance(sequence, list) and all(x is None for x in sequence)
         return sequence * (self.value if empty else int(self))
 
-    def _combined(
-        self, sign: Callable[[Any, Any], Any], other: Any, reflected: bool = False
-    ) -> Any:
+    def operate(self, name: str, left: Any, right: Any) -> Any:
+        sign = FUNCTIONS[name]
+        other = right if left is self else left
+        if name == "multiply" and isinstance(other, list | tuple | str):
+            return self._copies(other)
+        if name == "divide":
+            return plain(left) / plain(right)
         if not is_whole(other):
+            if name in _COMPARISONS:
+                return self._compared_with_float(sign, other)
             if not isinstance(other, float | np.ndarray | np.generic | bool):
                 return NotImplemented
-            left, right = (other, self.scalar()) if reflected else (self.scalar(), other)
-            return sign(left, right)
-        sides = (other, self) if reflected else (self, other)
-        value = sign(*map(number_of, sides))
-        return self._made(value, sign(*map(size_of, sides)))
+            return sign(plain(left), plain(right))
+        value, sizes = sign(number_of(left), number_of(right)), (size_of(left), size_of(right))
+        if name not in _COMPARISONS:
+            return self._made(value, sign(*sizes))
+        if (sizes[0] - sizes[1]).constant is None:
+            guard(f"__{sign.__name__}__", *sizes, bool(value))
+        return bool(value)
 
-    def _compared(self, sign: Callable[[Any, Any], Any], other: Any) -> Any:
-        if not is_whole(other):
-            if isinstance(other, float) and type(other) is float:
-                if other.is_integer():
-                    return self._compared(sign, int(other))
-                outcome = bool(sign(self.value, other))
-                guard("true", sign(self.scalar(), other).node, None, outcome)
-                return outcome
+    def _compared_with_float(self, sign: Callable[[Any, Any], Any], other: Any) -> Any:
+        if type(other) is not float:
             return NotImplemented
-        outcome = bool(sign(self.value, number_of(other)))
-        left, right = self.size, size_of(other)
-        if (left - right).constant is None:
-            guard(f"__{sign.__name__}__", left, right, outcome)
+        if other.is_integer():
+            return sign(self, int(other))
+        outcome = bool(sign(self.value, other))
+        guard("true", sign(self.scalar(), other).node, None, outcome)
         return outcome
 
 

@@ -39,7 +39,10 @@ HELPERS.setdefault("add_at", {})["torch"] = '''def add_at(x, index, value):
     """x[index] += value in place, where places may come more than once."""
     places = torch.arange(x.numel(), device=x.device).reshape(x.shape)[index]
     value = torch.as_tensor(value, dtype=x.dtype, device=x.device)
-    x.view(-1).index_add_(0, places.reshape(-1), value.broadcast_to(places.shape).reshape(-1))
+    flat = x.contiguous().view(-1)
+    flat.index_add_(0, places.reshape(-1), value.broadcast_to(places.shape).reshape(-1))
+    if not x.is_contiguous():
+        x.copy_(flat.view(x.shape))
 '''
 
 

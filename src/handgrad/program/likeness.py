@@ -53,11 +53,16 @@ class RoundDifferences:
 
 
 def alike(
-    rounds: list[list[Item]], letter: str, first: int, places: dict[int, Place]
+    rounds: list[list[Item]],
+    letter: str,
+    first: int,
+    places: dict[int, Place],
+    around: RoundDifferences,
 ) -> RoundDifferences | None:
     """How rounds that are alike follow from each other; None where they differ.
 
-    `first` is the number of the first of them; `places` those of nodes of finished loops.
+    `first` is the number of the first of them; `places` those of nodes of finished loops; `around`
+    tells the rounds of the loop around apart, of whose last one these are.
     """
     nodes = [list(flat(r)) for r in rounds]
     if len({len(r) for r in nodes}) > 1 or len({_skeleton(r) for r in rounds}) > 1:
@@ -67,22 +72,30 @@ def alike(
     found = RoundDifferences()
     for j in range(len(nodes[0])):
         column = [r[j] for r in nodes]
-        if not _same_application(column, counter, letter, found):
+        if not _same_application(column, counter, letter, found, around):
             return None
         for k in range(len(column[0].args)):
-            if not _operand(column, k, position, counter, places, found):
+            known = _growing_around(column, k, counter, found, around)
+            if known is None:
+                known = _operand(column, k, position, counter, places, found)
+            if not known:
                 return None
     return found
 
 
 def _same_application(
-    column: list[Node], counter: Size, letter: str, found: RoundDifferences
+    column: list[Node],
+    counter: Size,
+    letter: str,
+    found: RoundDifferences,
+    around: RoundDifferences,
 ) -> bool:
     head = column[0]
     if any(c.op != head.op or c.shape != head.shape for c in column):
         return False
-    if any(c.attrs != head.attrs for c in column):
-        attrs = _grown([c.attrs for c in column], counter)
+    every = [around.attrs.get(id(c), c.attrs) for c in column]
+    if id(column[-1]) in around.attrs or any(each != every[0] for each in every):
+        attrs = _grown(every, counter)
         if attrs is None:
             return False
         found.attrs[id(column[-1])] = attrs
@@ -90,6 +103,35 @@ def _same_application(
         # Checked for all rounds at both ends, which holds of straight lines.
         return (head.attrs["left"] - head.attrs["right"]).slope(letter) is not None
     return True
+
+
+def _growing_around(
+    column: list[Node], k: int, counter: Size, found: RoundDifferences, around: RoundDifferences
+) -> bool | None:
+    """Notes an operand that grows in the loop around; None where it does not.
+
+    It may grow in this loop too: `number` counts both in `for number, (i, j) in enumerate(pairs)`.
+    """
+    keys, last = [(id(c), k) for c in column], (id(column[-1]), k)
+    if last in around.sizes:
+        size = _grown([_size_of(c.args[k], around.sizes.get((id(c), k))) for c in column], counter)
+        if size is not None:
+            found.sizes[last] = size
+        return size is not None
+    if last not in around.elements:
+        return None
+    stack, _ = around.elements[last]
+    elements = [around.elements.get(key, (None, None)) for key in keys]
+    index = _grown([index for _, index in elements], counter)
+    if index is None or any(each is not stack for each, _ in elements):
+        return False
+    found.elements[last] = stack, index
+    return True
+
+
+def _size_of(operand: Node, known: Size | None) -> Size:
+    """An operand that is a whole number, in letters; where `known`, that."""
+    return Size.of(operand.attrs.get("size", operand.value)) if known is None else known
 
 
 def _operand(
@@ -122,7 +164,7 @@ def _operand(
         return False
     key = (id(column[-1]), k)
     if all(o.op in ("const", "size") and o.kind == "i" for o in operands):
-        size = _grown([Size.of(o.attrs.get("size", o.value)) for o in operands], counter)
+        size = _grown([_size_of(o, None) for o in operands], counter)
         if size is not None:
             found.sizes[key] = size
         return size is not None

@@ -50,6 +50,17 @@ def _pile_vjp(g: Node, y: Node, *nodes: Node) -> tuple[Node, ...]:
 
 PRIMITIVES["loop"] = Primitive("loop", _evaluate, _shape)
 PRIMITIVES["part"] = Primitive("part", lambda value, index: value[index], _part_shape)
+
+
+def _tensors(e: Any, n: Node) -> str:
+    """PyTorch stacks no numbers of Python."""
+
+    def part(x: Node) -> str:
+        return f"torch.tensor({e.arg(x)}{e.dtype()})" if e.is_number(x) else str(e.arg(x))
+
+    return f"torch.stack(({', '.join(map(part, n.args))},))"
+
+
 #: A stack along a new first axis; the trace keeps it, so that rounds can be told in it.
 PRIMITIVES["pile"] = Primitive(
     "pile",
@@ -57,4 +68,5 @@ PRIMITIVES["pile"] = Primitive(
     _pile_shape,
     _pile_vjp,
     lambda e, n: f"np.stack(({', '.join(map(e.arg, n.args))},))",
+    _tensors,
 )

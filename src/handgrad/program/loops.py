@@ -180,7 +180,7 @@ class Rebuild:
                 middle = trip.rounds[first : n - last]
                 if len(middle) < 2:
                     continue
-                likeness = alike(middle, trip.letter, first, self.places)
+                likeness = alike(middle, trip.letter, first, self.places, self._likeness)
                 if likeness is None or self._ragged(trip, middle, likeness):
                     continue
                 for i in range(first):
@@ -313,7 +313,8 @@ class Rolling:
                 key = id(node), k
                 if key in self.likeness.elements:
                     stack, _ = self.likeness.elements[key]
-                    self.inner.new.setdefault(id(stack), self._given(stack))
+                    here = self.outer.new.get(id(stack), stack)
+                    self.inner.new.setdefault(id(stack), self._given(here))
                 elif key in self.likeness.sizes or id(a) in local or a.op in FIXED:
                     continue
                 elif id(a) in carried:

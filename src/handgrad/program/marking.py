@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 import types
 from collections import Counter
 from typing import Any
 
-from handgrad.program.source import nested, source_lines
+from handgrad.program.arithmetic import ARITHMETIC
+from handgrad.program.source import definition, owner_of, recompiled
 
 #: In a copy's globals: what a `for` goes over, what a comprehension has made, what `i += 1` makes.
 EACH, MADE, STEPPED = "__each__", "__made__", "__stepped__"
-#: Signs of a step by the functions of Python's module of operators.
-_OPERATORS = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "truediv",
-    ast.FloorDiv: "floordiv",
-    ast.Pow: "pow",
-}
+#: The methods of arithmetic by the syntax of a step.
+_OPERATORS = {each.syntax: each.method for each in ARITHMETIC}
 
 
 class _Marking(ast.NodeTransformer):
@@ -89,28 +82,11 @@ def _step(node: ast.AST) -> tuple[str, str, ast.expr] | None:
 def marked(function: types.FunctionType) -> types.CodeType:
     """The function's code with its loops marked, where its source is there; else as it is."""
     code = function.__code__
-    try:
-        lines, start = source_lines(function)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-    except (OSError, TypeError, SyntaxError, IndentationError):
+    known = definition(code)
+    if known is None or not isinstance(known.tree, ast.FunctionDef):
         return code
-    found = tree.body[0]
-    if not isinstance(found, ast.FunctionDef) or found.name != code.co_name:
+    loops = (isinstance(each, ast.For | ast.comprehension) for each in ast.walk(known.tree))
+    if known.tree.name != code.co_name or not any(loops):
         return code
-    if not any(isinstance(n, ast.For | ast.comprehension) for n in ast.walk(found)):
-        return code
-    found.decorator_list, found.returns = [], None
-    _Marking().visit(found)
-    free = code.co_freevars
-    if free:  # inside a function that has the names of its closure
-        blank = ast.parse("def outer():\n    pass").body[0]
-        assert isinstance(blank, ast.FunctionDef)
-        values = [ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in free]
-        blank.body = [*values, found]
-        tree.body = [blank]
-    ast.increment_lineno(tree, start - 1)
-    ast.fix_missing_locations(tree)
-    whole = compile(tree, code.co_filename, "exec", dont_inherit=True)
-    copies = [c for c in nested(whole) if c.co_name == code.co_name and c is not whole]
-    same = [c for c in copies if (c.co_varnames, c.co_freevars) == (code.co_varnames, free)]
-    return same[0] if same else code
+    _Marking().visit(known.tree)
+    return recompiled(known, code, owner_of(function.__qualname__))

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from handgrad.program.arithmetic import ArithmeticOperand
 from handgrad.program.sizes import Size
 
 #: What stands for an operand: a node, a size, a number or an array.
@@ -35,7 +36,7 @@ class Refused(Exception):  # noqa: N818 (a refusal is an answer; users catch it 
 
 
 @dataclass(eq=False)
-class Node:
+class Node(ArithmeticOperand):
     """One application of a primitive."""
 
     op: str
@@ -49,41 +50,8 @@ class Node:
     #: Of a trace: the loops that it was made in, outermost first, and the round of each.
     rounds: tuple[tuple[int, int], ...] = ()
 
-    def __add__(self, other: Operand) -> Node:
-        return build("add", self, other)
-
-    def __radd__(self, other: Operand) -> Node:
-        return build("add", other, self)
-
-    def __sub__(self, other: Operand) -> Node:
-        return build("subtract", self, other)
-
-    def __rsub__(self, other: Operand) -> Node:
-        return build("subtract", other, self)
-
-    def __mul__(self, other: Operand) -> Node:
-        return build("multiply", self, other)
-
-    def __rmul__(self, other: Operand) -> Node:
-        return build("multiply", other, self)
-
-    def __truediv__(self, other: Operand) -> Node:
-        return build("divide", self, other)
-
-    def __rtruediv__(self, other: Operand) -> Node:
-        return build("divide", other, self)
-
-    def __pow__(self, other: Operand) -> Node:
-        return build("power", self, other)
-
-    def __neg__(self) -> Node:
-        return build("negative", self)
-
-    def __gt__(self, other: Operand) -> Node:
-        return build("greater", self, other)
-
-    def __lt__(self, other: Operand) -> Node:
-        return build("less", self, other)
+    def operate(self, name: str, *operands: Operand) -> Node:
+        return build("power" if name == "pow" else name, *operands)
 
     @property
     def ndim(self) -> int:

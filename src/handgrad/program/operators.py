@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
+from handgrad.program.arithmetic import FUNCTIONS, ComparableOperand, alone, between
 from handgrad.program.integers import is_whole
 
+#: NumPy's functions of the operators; those on bits are of truths here.
+_FUNCTIONS: Final[dict[str, Any]] = {
+    **{name: getattr(np, name, None) for name in FUNCTIONS},
+    "pow": np.power,
+    "bitwise_and": np.logical_and,
+    "bitwise_or": np.logical_or,
+    "bitwise_xor": np.not_equal,
+    "bitwise_invert": np.logical_not,
+}
 
-class Operators(ABC):
+
+def _changing(name: str) -> Callable[[Any, Any], Any]:
+    """The method of an operator that changes its left operand, such as `+=`."""
+    return lambda self, other: self._changed(FUNCTIONS[name](self, other))
+
+
+class Operators(ComparableOperand, ABC):
     """Operators and methods of arrays; `apply` does a function of NumPy."""
 
     @abstractmethod
@@ -24,8 +41,6 @@ class Operators(ABC):
     @abstractmethod
     def is_number(self) -> bool:
         """True for a number, which no operator changes in place."""
-
-    __hash__ = object.__hash__
 
     @property
     def T(self) -> Any:  # noqa: N802 (NumPy's name)
@@ -71,131 +86,21 @@ class Operators(ABC):
     def __contains__(self, x: Any) -> bool:
         return bool((self == x).any())
 
-    def __neg__(self) -> Any:
-        return self.apply(np.negative, self)
+    def operate(self, name: str, *operands: Any) -> Any:
+        return self.apply(_FUNCTIONS[name], *operands)
 
-    def __pos__(self) -> Any:
-        return self.apply(np.positive, self)
+    __pos__, __invert__ = alone("positive"), alone("bitwise_invert")
+    __matmul__, __rmatmul__ = between("matmul")
+    __and__, __rand__ = between("bitwise_and")
+    __or__, __ror__ = between("bitwise_or")
+    __xor__, __rxor__ = between("bitwise_xor")
+    __iadd__, __isub__, __imul__ = _changing("add"), _changing("subtract"), _changing("multiply")
+    __itruediv__, __ifloordiv__ = _changing("divide"), _changing("floor_divide")
+    __imod__, __ipow__, __imatmul__ = _changing("remainder"), _changing("pow"), _changing("matmul")
+    __iand__, __ior__ = _changing("bitwise_and"), _changing("bitwise_or")
 
     def __abs__(self) -> Any:
         return self.apply(np.absolute, self)
-
-    def __invert__(self) -> Any:
-        return self.apply(np.logical_not, self)
-
-    def __add__(self, other: Any) -> Any:
-        return self.apply(np.add, self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self.apply(np.add, other, self)
-
-    def __iadd__(self, other: Any) -> Any:
-        return self._changed(self + other)
-
-    def __sub__(self, other: Any) -> Any:
-        return self.apply(np.subtract, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self.apply(np.subtract, other, self)
-
-    def __isub__(self, other: Any) -> Any:
-        return self._changed(self - other)
-
-    def __mul__(self, other: Any) -> Any:
-        return self.apply(np.multiply, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self.apply(np.multiply, other, self)
-
-    def __imul__(self, other: Any) -> Any:
-        return self._changed(self * other)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self.apply(np.divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self.apply(np.divide, other, self)
-
-    def __itruediv__(self, other: Any) -> Any:
-        return self._changed(self / other)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self.apply(np.floor_divide, self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self.apply(np.floor_divide, other, self)
-
-    def __ifloordiv__(self, other: Any) -> Any:
-        return self._changed(self // other)
-
-    def __mod__(self, other: Any) -> Any:
-        return self.apply(np.remainder, self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return self.apply(np.remainder, other, self)
-
-    def __imod__(self, other: Any) -> Any:
-        return self._changed(self % other)
-
-    def __pow__(self, other: Any) -> Any:
-        return self.apply(np.power, self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return self.apply(np.power, other, self)
-
-    def __ipow__(self, other: Any) -> Any:
-        return self._changed(self**other)
-
-    def __matmul__(self, other: Any) -> Any:
-        return self.apply(np.matmul, self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return self.apply(np.matmul, other, self)
-
-    def __imatmul__(self, other: Any) -> Any:
-        return self._changed(self @ other)
-
-    def __and__(self, other: Any) -> Any:
-        return self.apply(np.logical_and, self, other)
-
-    def __rand__(self, other: Any) -> Any:
-        return self.apply(np.logical_and, other, self)
-
-    def __iand__(self, other: Any) -> Any:
-        return self._changed(self & other)
-
-    def __or__(self, other: Any) -> Any:
-        return self.apply(np.logical_or, self, other)
-
-    def __ror__(self, other: Any) -> Any:
-        return self.apply(np.logical_or, other, self)
-
-    def __ior__(self, other: Any) -> Any:
-        return self._changed(self | other)
-
-    def __xor__(self, other: Any) -> Any:
-        return self.apply(np.not_equal, self, other)
-
-    def __rxor__(self, other: Any) -> Any:
-        return self.apply(np.not_equal, other, self)
-
-    def __eq__(self, other: object) -> Any:
-        return self.apply(np.equal, self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return self.apply(np.not_equal, self, other)
-
-    def __lt__(self, other: Any) -> Any:
-        return self.apply(np.less, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return self.apply(np.less_equal, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self.apply(np.greater, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self.apply(np.greater_equal, self, other)
 
     def _changed(self, result: Any) -> Any:
         """The array changed in place; a number is none, and a name gets the new one."""

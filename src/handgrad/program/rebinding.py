@@ -123,7 +123,7 @@ class Rebinder:
         copy = types.FunctionType(code, scope, function.__name__, function.__defaults__, cells)
         self._keep(function, copy)
         self.codes.update(nested(code))
-        copy.__kwdefaults__ = function.__kwdefaults__
+        copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
         if function.__defaults__:
             copy.__defaults__ = tuple(map(self.shown, function.__defaults__))
         for name in _names(code):

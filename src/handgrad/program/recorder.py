@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from handgrad.program.arithmetic import FUNCTIONS, IN_PLACE
+from handgrad.program.arranging import ATTRIBUTES
 from handgrad.program.functions import (
-    IN_PLACE,
-    OPERATORS,
     Attribute,
     Method,
     OnCopy,
@@ -47,7 +47,7 @@ from handgrad.program.nodes import (
 )
 
 #: Attributes of an array that are arrays of the same values.
-_VIEWS: Final = {"T": "matrix_transpose", "mT": "matrix_transpose", "real": "real", "imag": "imag"}
+_VIEWS: Final = {**ATTRIBUTES, "real": "real", "imag": "imag"}
 #: Functions of Python that go through what they are given, item by item.
 _ITERATE: Final = frozenset({"zip", "enumerate", "reversed", "list", "tuple", "iter", "map"})
 #: Those that need all items, so that a generator can be read before them.
@@ -103,7 +103,7 @@ class Recorder:
     # Called by instrumented code
 
     def operate(self, site: Site, name: str, *operands: Any) -> Any:
-        function = OPERATORS[name]
+        function = FUNCTIONS[name]
         if not any(map(self._is_value, operands)):
             return function(*operands)
         return self._apply(Operation(site, name, function, operands))

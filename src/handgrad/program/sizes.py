@@ -77,6 +77,8 @@ class Size:
             exact = [part for part in parts if part is not None]
             if len(exact) == len(parts):
                 return _canonical(dict(exact))
+        elif (whole := _exactly(self, other)) is not None:
+            return whole
         return Size((((Quotient(self, other),), 1),))
 
     def __rfloordiv__(self, other: int | str | Size) -> Size:
@@ -170,6 +172,19 @@ def _divided(
             return None
         left.remove(atom)
     return (tuple(left), d // c) if d % c == 0 else None
+
+
+def _exactly(top: Size, bottom: Size) -> Size | None:
+    """A sum divided by a sum where that leaves no rest, term by term from the largest."""
+    found, most = Size.of(0), len(top.terms)
+    for _ in range(most):
+        part = _divided(top.terms[0], *bottom.terms[0])
+        if part is None:
+            return None
+        found, top = found + Size((part,)), top - Size((part,)) * bottom
+        if not top.terms:
+            return found
+    return None
 
 
 def _spelled(atom: Atom, alone: bool) -> str:

@@ -5,13 +5,15 @@ Python's own prompt keeps what was typed from 3.13 on, and IPython and notebooks
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import linecache
 import sys
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType
-from typing import Final
+from typing import Final, NamedTuple
 
 #: The name that code has of `python -c`, and of `exec`.
 _COMMAND: Final = "<string>"
@@ -19,6 +21,8 @@ _BECAUSE: Final = {
     _COMMAND: ", because exec made it",
     "<stdin>": ", because it was typed at Python's prompt",
 }
+#: Not its own name, which in a function that calls itself is a global one.
+_FUNCTION: Final = "__function__"
 
 
 def nested(code: CodeType) -> Iterator[CodeType]:
@@ -36,6 +40,61 @@ def source_lines(function: FunctionType | CodeType) -> tuple[list[str], int]:
         text = _command()
         linecache.cache[_COMMAND] = (len(text), None, text.splitlines(keepends=True), _COMMAND)
     return inspect.getsourcelines(function)
+
+
+class Definition(NamedTuple):
+    """A function's statement, the text of its source, and the lines of the file before it."""
+
+    tree: ast.stmt
+    text: str
+    before: int
+
+
+def definition(code: CodeType) -> Definition | None:
+    """The statement that a function's code comes from; None where there is no source."""
+    try:
+        lines, first = source_lines(code)
+        text = textwrap.dedent("".join(lines))
+        return Definition(ast.parse(text).body[0], text, max(first, 1) - 1)
+    except (OSError, TypeError, SyntaxError):
+        return None
+
+
+def recompiled(
+    known: Definition, code: CodeType, owner: str, outer: Iterable[str] = ()
+) -> CodeType:
+    """The code of a function written with def of which the statements have changed.
+
+    `owner` is the class that it belongs to, whose private names it has, or empty. It may read the
+    names in `outer` as it reads those of its closure.
+    """
+    tree = known.tree
+    assert isinstance(tree, ast.FunctionDef)
+    tree.name, tree.decorator_list, tree.returns = _FUNCTION, [], None
+    for each in ast.walk(tree.args):
+        if isinstance(each, ast.arg):
+            each.annotation = None
+    inside = f"class {owner}: pass" if owner else "pass"
+    around = ast.parse(f"def around():\n    {inside}").body[0]
+    assert isinstance(around, ast.FunctionDef)
+    around.args.args = [ast.arg(each) for each in dict.fromkeys((*code.co_freevars, *outer))]
+    home = around.body[0] if isinstance(around.body[0], ast.ClassDef) else around
+    home.body = [tree]
+    # What a change has put in two places is moved to the lines of the file once.
+    for node in {id(each): each for each in ast.walk(tree)}.values():
+        for line in ("lineno", "end_lineno"):
+            if (number := getattr(node, line, None)) is not None:
+                setattr(node, line, number + known.before)
+    module = ast.fix_missing_locations(ast.Module([around], []))
+    whole = compile(module, code.co_filename, "exec", dont_inherit=True)
+    found = next(each for each in nested(whole) if each.co_name == _FUNCTION)
+    return found.replace(co_name=code.co_name)
+
+
+def owner_of(function: str) -> str:
+    """The class of a method by the method's qualified name; empty where it has none."""
+    *_, owner, _ = ("", *function.split("."))
+    return owner if owner.isidentifier() else ""
 
 
 def unreadable(code: CodeType) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from handgrad.program.arithmetic import FUNCTIONS
 from handgrad.program.integers import is_whole
 from handgrad.program.node import Node, as_node, world
 from handgrad.program.rounds import Pile
@@ -38,6 +39,8 @@ def _at(ufunc: Any, array: Any, index: Any, value: Any = None) -> None:
         array.assign_at("add_at", index, value)
     elif ufunc is np.subtract:
         array.assign_at("add_at", index, -value)
+    elif ufunc in (np.maximum, np.minimum):
+        array.assign_at(f"{ufunc.__name__}_at", index, value)
     else:
         world().refuse(f"np.{ufunc.__name__}.at is not known; np.add.at is")
 
@@ -172,21 +175,15 @@ def size_quotient(x: Any, up: bool = False) -> TracedInt | None:
 
 def _as_size(node: Node) -> Size | None:
     if node.op == "size":
-        size: Size = node.attrs["size"]
-        return size
+        return Size.of(node.attrs["size"])
     if node.op == "const" and float(node.attrs["value"]).is_integer():
         return Size.of(int(node.attrs["value"]))
     if node.op in ("multiply", "add", "subtract", "negative"):
         sides = [_as_size(a) for a in node.args]
         known = [s for s in sides if s is not None]
         if len(known) == len(sides):
-            signs: dict[str, Callable[..., Size]] = {
-                "multiply": operator.mul,
-                "add": operator.add,
-                "subtract": operator.sub,
-                "negative": operator.neg,
-            }
-            return signs[node.op](*known)
+            size: Size = FUNCTIONS[node.op](*known)
+            return size
     return None
 
 

@@ -12,15 +12,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace
 
+from handgrad.program.arranging import ORDERS
 from handgrad.program.edits import is_floats
 from handgrad.program.nodes import Node
 from handgrad.program.running import Execution
 from handgrad.program.text import SHAPING, text
 
 #: Operations that are linear in their first operand.
-_LINEAR: Final = SHAPING | {
-    *("sum", "mean", "matrix_transpose", "permute_dims", "getitem", "swapaxes", "moveaxis"),
-    *("repeat", "tile", "flip", "roll", "cumulative_sum", "real"),
+_LINEAR: Final = {
+    *(*SHAPING, *ORDERS),
+    *("sum", "mean", "getitem", "repeat", "tile", "flip", "roll", "cumulative_sum", "real"),
 }
 Of = Callable[[Any], Any]
 

@@ -12,35 +12,25 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
+from handgrad.program import arranging
+from handgrad.program.arithmetic import BINARY, BITS, COMPARISONS
+from handgrad.program.arranging import is_transpose
 from handgrad.program.functions import Method
 from handgrad.program.nodes import Node
 
 #: Operations that arrange values and change none; they read as their operand.
-SHAPING: Final = frozenset(
-    {
-        *("reshape", "expand_dims", "squeeze", "astype", "asarray", "broadcast_to", "ravel"),
-        *("copy", "flatten", "contiguous", "replaced"),
-    }
-)
+SHAPING: Final = arranging.SHAPING | {"replaced"}
 _GREEK: Final = {"alpha": "α", "beta": "β", "gamma": "γ", "eps": "ε", "sigma": "σ", "mu": "μ"}
 _HAT: Final = "̂"
 _TEST, _SUM, _PRODUCT, _UNARY, _ATOM = range(5)
+#: The signs between two operands and how tightly they bind; a product has none.
 _INFIX: Final = {
+    **{each.name: (f" {each.text} ", _PRODUCT) for each in BINARY if each.name != "pow"},
+    **{each.name: (f" {each.text} ", _TEST) for each in (*COMPARISONS, *BITS)},
     "add": (" + ", _SUM),
     "subtract": (" − ", _SUM),
     "multiply": (" ", _PRODUCT),
     "divide": ("/", _PRODUCT),
-    "matmul": (" @ ", _PRODUCT),
-    "floor_divide": (" // ", _PRODUCT),
-    "remainder": (" % ", _PRODUCT),
-    "equal": (" == ", _TEST),
-    "not_equal": (" != ", _TEST),
-    "less": (" < ", _TEST),
-    "less_equal": (" <= ", _TEST),
-    "greater": (" > ", _TEST),
-    "greater_equal": (" >= ", _TEST),
-    "bitwise_and": (" & ", _TEST),
-    "bitwise_or": (" | ", _TEST),
 }
 
 
@@ -133,9 +123,7 @@ def _parts(node: Node) -> tuple[str, int]:
             return _argument(node, 0, _ATOM) + "²", _ATOM
         case "pow":
             return f"{_argument(node, 0, _ATOM)}^{_argument(node, 1, _ATOM)}", _ATOM
-        case "matrix_transpose":
-            return _argument(node, 0, _ATOM) + "ᵀ", _ATOM
-        case "permute_dims" if len(args) == 1 and not node.kwargs:
+        case _ if is_transpose(node):
             return _argument(node, 0, _ATOM) + "ᵀ", _ATOM
         case "getitem":
             return f"{_argument(node, 0, _ATOM)}[{_index_text(node)}]", _ATOM

@@ -14,6 +14,7 @@ from handgrad.program.integers import WholeNumber
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.operators import Operators
 from handgrad.program.primitives.kinds import cast
+from handgrad.program.primitives.repeating import elements
 from handgrad.program.primitives.table import CHANGING, FUNCTIONS
 from handgrad.program.rounds import Iterable, Pile, entered, guard
 from handgrad.program.sizes import ONE, Size
@@ -122,6 +123,13 @@ class Tracer(Operators):
         for s in self.node.shape:
             total = total * s
         return wrap(total)
+
+    @property
+    def strides(self) -> tuple[Any, ...]:
+        """The bytes between neighbours, which tell `as_strided` its axes and steps."""
+        if not np.asarray(self.node.value).flags.c_contiguous:
+            world().refuse("the strides of an array in another order than that of C")
+        return tuple(wrap(each * 8) for each in elements(self.node.shape))
 
     def __len__(self) -> int:
         if not self.ndim:

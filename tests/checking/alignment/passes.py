@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.checking.alignment.more import MORE
+
 _numbers = itertools.count()
 
 
@@ -253,6 +255,7 @@ def backward(dloss, cache):
     dw += 0.1 * w * dloss
     return dz @ w.T, dw
 """,
+    **{name: text for name, (text, _, _) in MORE.items()},
 }
 
 PLANTED = (
@@ -297,6 +300,7 @@ PLANTED = (
     Planted("loss", "dz *= dloss / n", "dz *= dloss / len(w)"),
     Planted("normalised", "- hat * (g * hat).sum(0)", "- (g * hat).sum(0)"),
     Planted("chained", "(1 - self.s)", "self.s"),
+    *(Planted(name, *pair) for name, (_, _, pairs) in MORE.items() for pair in pairs),
 )
 
 
@@ -311,6 +315,7 @@ def inputs(name: str, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         "convolved": ((2, 7), (3,)),
         "chained": ((4, 3), (3, 5), (5, 2)),
         "loss": ((4, 3), (3, 3)),
+        **{each: shapes for each, (_, shapes, _) in MORE.items()},
     }
     return tuple(rng.standard_normal(shape) for shape in shapes[name])
 

@@ -10,39 +10,28 @@ import pytest
 
 from handgrad.checking.alignment.budget import Budget
 from handgrad.checking.alignment.told import faults
-from handgrad.checking.functions import forward_backward
-from handgrad.checking.hypotheses import Draw
 from handgrad.checking.report import Fault
-from handgrad.checking.trial import close, numeric_gradient, run
+from handgrad.checking.trial import close
 from tests.checking.alignment.passes import PLANTED, Planted, inputs, module, source
+from tests.checking.alignment.searched import searched
 
 #: Planted in a line that reads a name before it is there: it raises, which is a finding of its own.
 RAISES = "dgamma = (g * hat).sum(0)"
 JUDGED = [each for each in PLANTED if each.wrong != RAISES]
+#: Of every style of a pass one line, and all others as slow tests.
+FIRST = {each.name: each for each in reversed(JUDGED)}
+PARAMETERS = [
+    pytest.param(each, id=str(each), marks=[] if FIRST[each.name] is each else pytest.mark.slow)
+    for each in JUDGED
+]
 
 
 def told(planted: Planted, folder: Path) -> tuple[tuple[str, ...], list[Fault]]:
     """The wrong gradients, and what is said of them."""
-    made = module(source(planted), folder)
-    rng = np.random.default_rng(3)
-    arrays = inputs(planted.name, rng)
-    functions = forward_backward((made.forward, made.backward), arrays)
-    named = dict(zip(functions.inputs, arrays, strict=True))
-    runs = [run(functions, named, rng) for _ in range(2)]
-    draws = []
-    for done in runs:
-        numeric = {n: numeric_gradient(functions, done, n, 2000, rng) for n in functions.gradients}
-        right = {name: gradient for name, (gradient, _) in numeric.items()}
-        allowed = {name: bound for name, (_, bound) in numeric.items()}
-        draws.append(Draw(done.arrays, done.y, done.dy, done.gradients, right, allowed))
-    first = draws[0]
-    wrong = tuple(
-        name
-        for name in functions.gradients
-        if not first.agrees(name, first.found[name], with_found=False)
-    )
-    told = faults(functions, draws, runs, wrong, rng, "usual", Budget())
-    return wrong, [each.fault for each in told]
+    search = searched(planted, folder)
+    given = search.functions, search.trials.draws, search.runs, search.wrong
+    told = faults(*given, np.random.default_rng(4), "usual", Budget())
+    return search.wrong, [each.fault for each in told]
 
 
 def changed(text: str, diff: str) -> str:
@@ -54,7 +43,7 @@ def changed(text: str, diff: str) -> str:
     return text.replace(old, new)
 
 
-@pytest.mark.parametrize("planted", JUDGED, ids=str)
+@pytest.mark.parametrize("planted", PARAMETERS)
 def test_the_told_change_of_the_source_puts_every_gradient_right(
     planted: Planted, tmp_path: Path
 ) -> None:

@@ -64,6 +64,17 @@ def test_a_change_of_another_line_is_the_cause_and_less_sure() -> None:
     assert fault.confidence < CHANGED.confidence
 
 
+def test_one_change_of_several_gradients_is_the_cause_of_each() -> None:
+    unknown = Fault("x", "unknown", "", "dx: wrong", 0.0)
+    sure = Fault("w", "stale variable", "g", "dw: g belongs there (line 7)", 1.0)
+    other = Told(replace(CHANGED, gradient="w"), TOLD.near)
+    found = joined([unknown, sure], [TOLD, other])
+    assert [(fault.kind, fault.line) for fault in found] == [("wrong sign", 4)] * 2
+    assert found[1].confidence == CHANGED.confidence
+    elsewhere = Told(replace(CHANGED, gradient="w", line=5), {5: CHANGED.diff})
+    assert joined([unknown, sure], [TOLD, elsewhere])[1] == sure
+
+
 def test_searches_of_one_check_share_their_seconds() -> None:
     budget = Budget(1.0)
     with budget.spent() as seconds:

@@ -318,3 +318,46 @@ def early(x):
         if t == 1:
             return x
     return x
+
+
+@case(loops=2, w=(N, int), x=(N,))
+def numbered_pairs(w, x):
+    y = 0.0
+    for number, _ in enumerate(itertools.product(range(2), range(3))):
+        y = y + np.where(w == number, x, 0.0)
+    return y
+
+
+@case(loops=3, w=(N, int), x=(N,))
+def numbered_triples(w, x):
+    y = 0.0
+    for number, _ in enumerate(itertools.product(range(3), range(2), range(2))):
+        y = y + np.where(w == number, x, 0.0)
+    return y
+
+
+@case(loops=2, w=(N, int), x=(N,))
+def numbered_outside(w, x):
+    y = 0.0
+    for number, _ in enumerate(k for k in range(3)):
+        for j in range(2):
+            y = y + np.where(w == number, x, 0.0) * (j + 1)
+    return y
+
+
+@case(loops=2, w=(N,), x=(6,))
+def element_by_number(w, x):
+    y = 0.0
+    for number, _ in enumerate(itertools.product(range(3), range(2))):
+        y = y + x[number] * w
+    return y
+
+
+@case(loops=3, x=(N, D), w=(3, D))
+def rows_within_rows(x, w):
+    rows = [np.tanh(v) for v in x]
+    y = 0.0
+    for r in rows:
+        for j in range(3):
+            y = y + r * w[j]
+    return y

@@ -12,6 +12,8 @@ from handgrad.checking.report import Fault
 
 #: Kinds that say where a gradient is wrong, or that it is, and not by what.
 _NO_CAUSES: Final = ("unknown", "some rows", "masked rows")
+#: Kinds that describe what is wrong with it, of which a change is the cause.
+_SYMPTOMS: Final = ("gradient is zero", "other mask")
 #: The most that a change is trusted where formulas name another line.
 _UNSURE: Final = 0.6
 
@@ -26,24 +28,34 @@ def joined(known: Sequence[Fault], changed: Sequence[Told]) -> list[Fault]:
     """The known faults; one that a change of the source puts right gains its line and its diff.
 
     Where nothing was known, or another line, the change is the cause, for it was run. Else what was
-    known keeps its words, and the report shows the change beside them.
+    known keeps its words, and the report shows the change beside them. One change that puts right
+    several gradients is the cause of them all.
     """
     changes = {told.fault.gradient: told for told in changed}
+    places = {(told.fault.kind, told.fault.line) for told in changed}
+    is_one = len(known) > 1 and len(places) == 1 and all(f.gradient in changes for f in known)
     return [
-        _both(fault, changes[fault.gradient]) if fault.gradient in changes else fault
+        _both(fault, changes[fault.gradient], is_one=is_one) if fault.gradient in changes else fault
         for fault in known
     ]
 
 
-def _both(known: Fault, told: Told) -> Fault:
+def _both(known: Fault, told: Told, *, is_one: bool) -> Fault:
+    """One gradient's fault. is_one: one change puts right all that is wrong."""
     line, fault = _line(known), told.fault
+    if fault.kind == "unknown":
+        message = f"{known.message}; {fault.message}"
+        return replace(known, message=message, line=fault.line) if line == 0 else known
     if known.kind in _NO_CAUSES:
         return fault
+    if known.kind in _SYMPTOMS:
+        return replace(fault, alternatives=((known.kind, known.term), *fault.alternatives))
     if not line:
         return replace(known, line=fault.line, diff=fault.diff)
     if line in told.near:
         return replace(known, line=line, diff=told.near[line])
-    if known.confidence == 1.0:  # it holds on every draw, and nothing else does
+    if known.confidence == 1.0 and not is_one:  # it holds on every draw, and nothing else does
         return known
     other = ((known.kind, known.term),)
-    return replace(fault, confidence=min(fault.confidence, _UNSURE), alternatives=other)
+    sure = fault.confidence if is_one else min(fault.confidence, _UNSURE)
+    return replace(fault, confidence=sure, alternatives=other)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from handgrad.checking.alignment.changes import Place
+from handgrad.checking.alignment.meant import AsForward
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.variants import Variant, binary, parsed
@@ -24,7 +25,8 @@ _ELEMENTWISE: Final = frozenset(
 class Borrowed:
     """The indices, conditions and functions that forward and backward are written with."""
 
-    def __init__(self, pieces: Iterable[CodePiece]) -> None:
+    def __init__(self, pieces: Sequence[CodePiece]) -> None:
+        self.as_forward = AsForward(pieces)
         indices: dict[str, ast.expr] = {}
         conditions: dict[str, ast.expr] = {}
         functions: dict[str, ast.expr] = {}

@@ -112,6 +112,20 @@ class _Holder(ast.AST):
         self.body = body
 
 
+class Both(ast.If):
+    """Two statements where one stood, compiled as a condition that holds."""
+
+    def __init__(self, body: list[ast.stmt] | None = None) -> None:
+        super().__init__(ast.Constant(True), body or [], [])
+
+
+def text_of(statement: ast.AST) -> str:
+    """The source of a statement, or of two."""
+    if isinstance(statement, Both):
+        return "\n".join(map(ast.unparse, statement.body))
+    return "" if isinstance(statement, ast.Pass) else ast.unparse(statement)
+
+
 class Head(ast.AST):
     """One field of a statement as if it were all of it."""
 

@@ -17,6 +17,7 @@ from handgrad.checking.alignment.borrowing import (
 )
 from handgrad.checking.alignment.changes import Change, Head, Place, expressions, statements
 from handgrad.checking.alignment.inserting import inserted_at, of_whole
+from handgrad.checking.alignment.meant import carried, of_blocks, of_condition, of_factor, of_step
 from handgrad.checking.alignment.pieces import CodePiece, Function
 from handgrad.checking.alignment.replacing import bounds, of_bound, of_expression
 from handgrad.checking.alignment.scope import CallScope
@@ -40,6 +41,8 @@ def _of_function(
         holders: list[tuple[Place | None, Any]] = [(None, function)]
     else:
         holders = list(statements(body))
+        if not inserted:
+            yield from _carried(holders, function, scope)
     for position, (place, statement) in enumerate(holders):
         if isinstance(statement, ast.FunctionDef | ast.While | ast.ClassDef):
             continue
@@ -51,6 +54,16 @@ def _of_function(
             yield from _insertions(own, statement, scope, borrowed)
         else:
             yield from _replacements(own, statement, scope, borrowed)
+
+
+def _carried(
+    holders: list[tuple[Place | None, Any]], function: Function, scope: CallScope
+) -> Iterator[Change]:
+    own = [(place, each) for place, each in holders if place is not None]
+    for place, statement, new, name in attempted(carried(own, function, scope)):
+        part = said(ast.Name(name))
+        phrase = f"{part} is never set in the loop: the path through the next step is missing"
+        yield Change(place, new, "term missing", part, phrase, statement)
 
 
 def _header(statement: Any) -> ast.AST:
@@ -83,7 +96,15 @@ def _replacements(
     for place, node in places:
         found = of_index(node, borrowed, scope)
         if not isinstance(getattr(node, "ctx", None), ast.Store):
-            found = chain(found, of_expression(place, node, scope))
+            found = chain(
+                found,
+                of_expression(place, node, scope),
+                borrowed.as_forward.variants(node, place, scope),
+                of_blocks(node, scope),
+                of_step(node),
+                of_condition(node, scope),
+                of_factor(place, node, scope),
+            )
         for new, kind, part, phrase in attempted(found):
             yield Change(place, new, kind, part, phrase.replace("{}", part), statement)
     for place, node in bounds(own):

@@ -55,6 +55,9 @@ def inserted_at(
 def _with_one(node: ast.expr) -> Iterator[Variant]:
     """The same and 1, and what is missing to 1."""
     part, one = said(node), ast.Constant(1)
+    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        square = binary(node, ast.Pow(), ast.Constant(2))
+        yield square, "factor missing", part, "the power is missing, the factor {} of its square"
     phrase = f"the term {{}} is missing beside {part}"
     for new, label in (
         (binary(node, ast.Add(), one), "1"),

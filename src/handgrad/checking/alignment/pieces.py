@@ -7,6 +7,7 @@ function, such as a class, a dict of activations or a wrapper, runs the changed 
 from __future__ import annotations
 
 import ast
+import copy
 import gc
 import linecache
 import sys
@@ -40,6 +41,8 @@ class Call:
     names: dict[str, Any] = field(default_factory=dict)
     scope: dict[str, Any] = field(default_factory=dict)
     times: int = 0
+    #: The arguments of its first call, as they came in.
+    given: dict[str, Any] = field(default_factory=dict)
 
 
 def is_users(code: CodeType) -> bool:
@@ -79,6 +82,8 @@ def observed(run: Callable[[], Any]) -> Observed:
         call = calls.setdefault(code, Call(code))
         if event == "call":
             call.times += 1
+            if call.times == 1:
+                call.given = copy.copy(frame.f_locals)
         else:
             call.names, call.scope = dict(frame.f_locals), frame.f_globals
 

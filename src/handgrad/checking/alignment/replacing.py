@@ -39,6 +39,8 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
             yield inner, "wrong branch", said(node), "the condition {} is the wrong way round"
         case ast.Constant():
             yield from _of_constant(place, node)
+            if isinstance(place.parent, ast.Assign) and type(node.value) in (int, float):
+                yield from _for_number(scope)
         case ast.Compare(left, [op], [right]):
             for other in _COMPARED.get(type(op), ()):
                 new = ast.Compare(left, [other()], [right])
@@ -52,9 +54,21 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
             yield from _of_elements(place, elements, type(node))
     yield from _of_slice(node)
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-        yield from _other_names(node, scope)
+        yield from _other_names(node, scope, spreads=isinstance(place.parent, ast.BinOp))
+    if place.field == "iter" and not isinstance(node, ast.Call):
+        step = ast.Slice(None, None, parsed("-1"))
+        new = ast.Subscript(node, step, ast.Load())
+        yield new, "flipped", said(node), "the order of {} should be reversed"
     if isinstance(place.parent, ast.BinOp):
         yield from _other_numbers(node, scope)
+
+
+def _for_number(scope: CallScope) -> Iterator[Variant]:
+    """An array, whole or as one row, for a number that is assigned."""
+    for atom, value in scope.atoms:
+        row = ast.Call(ast.Attribute(atom, "ravel", ast.Load()), [], [])
+        for new in (atom, row) if value.dtype.kind == "f" and value.ndim else ():
+            yield new, "factor missing", said(atom), "the factor {} is missing"
 
 
 def _of_elements(
@@ -117,15 +131,22 @@ def of_bound(node: ast.expr) -> Iterator[Variant]:
         yield new, "shifted", f"{ast.unparse(new)} for {ast.unparse(node)}", phrase
 
 
-def _other_names(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
-    """Another value of the same kind; where the value is not to be had, of any."""
+def _other_names(node: ast.expr, scope: CallScope, *, spreads: bool = False) -> Iterator[Variant]:
+    """Another value of the same kind; where the value is not to be had, of any.
+
+    spreads: it is an operand that another one broadcasts with, so that it may have more axes.
+    """
     own = scope.array(node)
     written = ast.unparse(node)
     if own is None and scope.value(node) is not None:
         return
     for other, value in scope.atoms:
         if ast.unparse(other) == written or (
-            own is not None and (own.ndim != value.ndim or own.dtype.kind != value.dtype.kind)
+            own is not None
+            and (
+                own.dtype.kind != value.dtype.kind
+                or (own.ndim != value.ndim and not (spreads and own.ndim and value.ndim))
+            )
         ):
             continue
         part = f"{said(other)} for {said(node)}"

@@ -28,6 +28,22 @@ _CALLS: Final = frozenset(
 )
 
 
+def evaluated(node: ast.expr, scope: dict[str, Any], names: dict[str, Any]) -> Any:
+    """What an expression gives with these variables, None where that takes an unknown call."""
+    if not all(map(_is_pure, ast.walk(node))):
+        return None
+    tree = ast.fix_missing_locations(ast.Expression(copy.deepcopy(node)))
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Name | ast.Attribute | ast.Subscript):
+            each.ctx = ast.Load()
+    try:
+        code: CodeType = compile(tree, "<part>", "eval")
+        with np.errstate(all="ignore"):
+            return eval(code, scope, names)
+    except Exception:  # a name that has no value there
+        return None
+
+
 class CallScope:
     """What expressions of one function give, from the values of its variables at its end."""
 
@@ -44,19 +60,13 @@ class CallScope:
         return self._values[text]
 
     def _evaluated(self, node: ast.expr) -> Any:
-        if not all(map(_is_pure, ast.walk(node))):
-            return None
-        tree = ast.fix_missing_locations(ast.Expression(copy.deepcopy(node)))
-        try:
-            code: CodeType = compile(tree, "<part>", "eval")
-            with np.errstate(all="ignore"):
-                return eval(code, self.call.scope, self.call.names)
-        except Exception:  # a name that has no value at the end
-            return None
+        return evaluated(node, self.call.scope, self.call.names)
 
     def array(self, node: ast.expr) -> np.ndarray | None:
         """The value where it is an array or a number, else None."""
         value = self.value(node)
+        if type(value).__module__.startswith("torch") and hasattr(value, "detach"):
+            value = value.detach().numpy()
         if isinstance(value, bool | int | float | np.ndarray | np.generic):
             found = np.asarray(value)
             return found if found.dtype.kind in "fiub" else None

@@ -7,7 +7,7 @@ import difflib
 import re
 from typing import Any, Final
 
-from handgrad.checking.alignment.changes import Change
+from handgrad.checking.alignment.changes import Both, Change, text_of
 
 #: Names, numbers with their sign, strings, operators. A minus between two has spaces around it.
 _WORD: Final = re.compile(r"-?\d[\w.]*|\w+|'[^']*'|\"[^\"]*\"|\*\*|//|[<>=!+*/@-]=|->|[^\s\w]")
@@ -16,20 +16,29 @@ _PUNCTUATION: Final = "()[]{},.:="
 _SMALL: Final = 0.1
 
 
-def size_of(change: Change) -> float:
-    """The words that change, of the expression at the place or of the statement."""
+def size_of(change: Change, known: dict[ast.AST, list[str]]) -> float:
+    """The words that change, of the expression at the place or of the statement.
+
+    known: the words of nodes of the tree as it stands, of which many changes have one place.
+    """
     old = change.place.get()
     if change.others or isinstance(old, ast.stmt) or not isinstance(change.new, ast.AST):
-        return _of_statements(change, old)
+        return _of_statements(change, old, known)
     around: Any = change.place.parent
-    before, after = _words(old), _words(change.new)
+    before, after = _known_words(old, known), _words(change.new)
     if isinstance(around, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Subscript | ast.Compare):
         before, after = _bracketed(old, before), _bracketed(change.new, after)
     return _difference(before, after)
 
 
-def _of_statements(change: Change, old: Any) -> float:
-    before = _words(change.statement)
+def _known_words(node: ast.AST, known: dict[ast.AST, list[str]]) -> list[str]:
+    if node not in known:
+        known[node] = _words(node)
+    return known[node]
+
+
+def _of_statements(change: Change, old: Any, known: dict[ast.AST, list[str]]) -> float:
+    before = _known_words(change.statement, known)
     with change.made():
         now = change.place.get()
         after = _words(now if isinstance(now, ast.stmt) else change.statement)
@@ -65,6 +74,6 @@ def _words(node: ast.AST) -> list[str]:
     """The words of a statement; of a loop or a condition those of its head."""
     if isinstance(node, ast.For):
         node = node.iter
-    elif isinstance(node, ast.If):
+    elif isinstance(node, ast.If) and not isinstance(node, Both):
         node = node.test
-    return _WORD.findall(ast.unparse(node))
+    return _WORD.findall(text_of(node))

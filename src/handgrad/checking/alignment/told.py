@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy as np
 from handgrad.checking.alignment.budget import Budget
 from handgrad.checking.alignment.kept import TooMuchError
 from handgrad.checking.alignment.search import NEAR, Hit, SourceSearch
+from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.report import Fault
 from handgrad.checking.trial import TrialRun
@@ -42,18 +45,34 @@ def faults(
     """One fault for every gradient that a change of the user's source puts right."""
     with budget.spent() as seconds:
         try:
-            told = SourceSearch(functions, draws, runs, wrong, rng, seconds).faults()
+            search = SourceSearch(functions, draws, runs, wrong, rng, seconds)
+            told = search.faults()
+            rest = [name for name in wrong if all(name not in same[0].covers for same in told)]
+            departing = {name: attempt(partial(search.departing, name), None) for name in rest}
         except TooMuchError:  # a target that cannot be put back is run as it is alone
             return []
     covered = {name for same in told for name in same[0].covers}
     sure = _SURE if covered == {*wrong} else _IN_PART
-    return [_told(name, same, situation, sure) for same in told for name in same[0].covers]
+    found = [_told(name, same, situation, sure) for same in told for name in same[0].covers]
+    return found + [
+        Told(_departing(name, statement, situation), {})
+        for name, statement in departing.items()
+        if statement is not None
+    ]
 
 
 def _told(name: str, same: Sequence[Hit], situation: str, sure: float) -> Told:
     near = [hit for hit in same if hit.size <= same[0].size + NEAR]
     diffs = [(hit.change.line, "" if hit.written is None else hit.written.diff) for hit in near]
     return Told(_fault(name, near, situation, sure), dict(reversed(diffs)))
+
+
+def _departing(name: str, statement: ast.stmt, situation: str) -> Fault:
+    """The line that a gradient departs in, where no change of it is known that puts it right."""
+    text = ast.unparse(statement).split("\n")[0]
+    message = f"the first value that the derived backward has not is made by {text}"
+    message += f" (line {statement.lineno})"
+    return Fault(name, "unknown", "", message, 0.0, situation, line=statement.lineno)
 
 
 def _fault(name: str, same: Sequence[Hit], situation: str, sure: float) -> Fault:

@@ -16,17 +16,20 @@ from handgrad.checking.alignment.bounded import LoopLines
 from handgrad.checking.alignment.changes import Change
 from handgrad.checking.alignment.kept import StateBefore
 from handgrad.checking.alignment.pieces import CodePiece
-from handgrad.checking.differences import directional
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.trial import TrialRun, backward, close, contraction, leaves, noise
 from handgrad.checking.trial import forward as run_forward
 from handgrad.checking.trial import run as run_trial
+from handgrad.differences.directional import directional
 from handgrad.forward_backward import ForwardBackward
 
 #: Of the directional derivative, beside the bound of the differences.
 _RELATIVE = 1e-6
 #: What is right has to be known this well, or a change proves nothing.
 _KNOWN = 1e-4
+#: Of what was wrong, and of a gradient's size: what may be left by a change that puts it right.
+_LEFT = 0.1
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,11 @@ class Trials:
         rng: np.random.Generator,
     ) -> None:
         self.functions, self.draws, self.runs = functions, draws, runs
-        self.rights = [name for name in functions.gradients if name not in wrong]
+        floats = {
+            name for name, each in runs[0].gradients.items() if np.asarray(each).dtype.kind == "f"
+        }
+        self.rights = [name for name in functions.gradients if name in floats and name not in wrong]
+        self.mended: set[str] = set()
         self.moved = _moved(functions, runs[0], functions.gradients, rng)
         self.lines = LoopLines()
         self.kept = StateBefore([functions])
@@ -68,7 +75,7 @@ class Trials:
                 return None
         draw, done = self.draws[0], self.runs[0]
         try:
-            with self._quiet(piece, code), self.lines.bounded():
+            with self.quiet(piece, code), self.lines.bounded():
                 _, cache = run_forward(self.functions, done.arrays)
                 found = backward(self.functions, copy.deepcopy(done.dy), cache)
         except Exception:  # an index, or a size, is no place for such values
@@ -77,7 +84,7 @@ class Trials:
         return {name for name in names if not close(found[name], draw.found[name], draw.dy)}
 
     @contextmanager
-    def _quiet(self, piece: CodePiece, code: Any) -> Iterator[None]:
+    def quiet(self, piece: CodePiece, code: Any) -> Iterator[None]:
         """A run with other code in force: what it leaves and prints is as if it had not been."""
         quiet = io.StringIO()  # what the user's code prints it would print a thousand times
         with (
@@ -102,7 +109,7 @@ class Trials:
 
     def _covered_by(self, piece: CodePiece, code: Any, wrong: tuple[str, ...]) -> tuple[str, ...]:
         try:
-            with self._quiet(piece, code):
+            with self.quiet(piece, code):
                 with self.lines.bounded():
                     found = self._on_draw(0, wrong)
                 with self.lines.bounded():
@@ -121,6 +128,7 @@ class Trials:
         found = backward(self.functions, copy.deepcopy(done.dy), cache)
         right = tuple(n for n in names if _is_right(draw, n, found[n]))
         spoilt = [n for n in self.rights if not close(found[n], draw.found[n], draw.dy)]
+        spoilt += [n for n in self.mended if not _is_right(draw, n, found[n])]
         return () if spoilt else right
 
     def _elsewhere(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -145,7 +153,16 @@ def _is_right(draw: Draw, name: str, found: Any) -> bool:
     size = np.nanmax(np.abs(draw.right[name]), initial=0.0)
     if draw.tolerances[name] > _KNOWN * size:  # too little is known of what is right
         return False
+    before, now = (_departure(draw, name, each) for each in (draw.found[name], found))
+    if not now <= max(_LEFT * before, _ROUNDING * size):  # what was wrong is there as before
+        return False
     return draw.agrees(name, found, with_found=False)
+
+
+def _departure(draw: Draw, name: str, found: Any) -> float:
+    if np.shape(found) != np.shape(draw.right[name]):
+        return float("inf")
+    return float(np.nanmax(np.abs(np.asarray(found) - draw.right[name]), initial=0.0))
 
 
 def _moved(

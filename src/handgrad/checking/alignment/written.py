@@ -6,7 +6,7 @@ import ast
 import linecache
 from dataclasses import dataclass
 
-from handgrad.checking.alignment.changes import Change
+from handgrad.checking.alignment.changes import Change, text_of
 from handgrad.checking.alignment.pieces import CodePiece
 
 
@@ -41,7 +41,7 @@ def written(change: Change, piece: CodePiece) -> WrittenDiff | None:
     with change.made():
         wanted = change.place.get() if isinstance(old, ast.stmt) else statement
         meant = _meaning(wanted)
-        own = "" if isinstance(wanted, ast.Pass) else ast.unparse(wanted)
+        own = text_of(wanted)
     texts = []
     if isinstance(old, ast.expr) and isinstance(change.new, ast.AST) and not change.others:
         texts = [_spliced(whole, first, old, new) for new in _forms(change.new)]
@@ -53,7 +53,7 @@ def written(change: Change, piece: CodePiece) -> WrittenDiff | None:
         if isinstance(statement, ast.For | ast.If | ast.With | ast.Lambda) or change.others:
             return None
         indent = whole[: len(whole) - len(whole.lstrip())]
-        after = [f"{indent}{own or 'pass'}"]
+        after = [f"{indent}{line}" for line in (own or "pass").split("\n")]
     before = lines[first - 1 : last]
     while before and after and before[0] == after[0] and len(before) == len(after) > 1:
         before, after, first = before[1:], after[1:], first + 1

@@ -7,6 +7,7 @@ from typing import Final
 from handgrad.checking.rounding import arrays as a
 from handgrad.checking.rounding import elementwise as e
 from handgrad.checking.rounding.model import Rule
+from handgrad.program.arranging import ORDERS, RESHAPING
 
 
 def _named(rule: Rule, names: str) -> dict[str, Rule]:
@@ -48,8 +49,8 @@ RULES: Final[dict[str, Rule]] = {
     **_named(a.largest, "max amax"),
     **_named(a.smallest, "min amin"),
     **_named(a.position_of_largest, "argmax"),
-    **_named(a.move, "reshape expand_dims squeeze transpose permute_dims matrix_transpose"),
-    **_named(a.move, "swapaxes moveaxis broadcast_to flip roll ravel tile repeat take"),
+    **dict.fromkeys((*ORDERS, *RESHAPING), a.move),
+    **_named(a.move, "broadcast_to flip roll tile repeat take"),
     **_named(a.move, "take_along_axis concat concatenate stack vstack hstack split array_split"),
     **_named(a.move, "unstack diagonal diag triu tril"),
     **_named(a.pad, "pad"),

@@ -11,6 +11,8 @@ from handgrad.program.node import Node
 #: Backwards of more arrays keep what they read; of those that keep many, so many are looked at.
 _MOST_ARRAYS: Final = 80
 _MOST_KEPT: Final = 16
+#: Arrays that are written for all that is tried: a large backward has fewer trials.
+_MOST_WRITTEN: Final = 480
 #: Arrays that are spared one after another before that has to cost less.
 _DEPTH: Final = 3
 _NEVER: Final = frozenset(("loop", "part", "contract"))
@@ -19,13 +21,13 @@ _NEVER: Final = frozenset(("loop", "part", "contract"))
 def keep_less(algebra: Simplifier, body: Sequence[Node], roots: Sequence[Node]) -> None:
     """Finds arrays of the forward again where that costs less than to keep them."""
     needed = algebra.needed(roots)
-    if len(needed) > _MOST_ARRAYS:
+    if not 0 < len(needed) <= _MOST_ARRAYS:
         return
     algebra.note_meetings([node for node in body if id(node) in needed])
     made = algebra.rewritten(roots)
     price = algebra.cost(made)
     tried: set[int] = set()
-    while len(tried) < _MOST_KEPT:
+    while len(tried) < min(_MOST_KEPT, _MOST_WRITTEN // len(needed)):
         kept = _kept(algebra, made)
         left = [n for n in kept if id(n) not in tried and _can_spare(n)]
         if not left:

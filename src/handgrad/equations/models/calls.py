@@ -11,7 +11,7 @@ import numpy as np
 
 from handgrad.documents.formulas.formula import Formula, FormulaRow, Fraction, Script, row
 from handgrad.equations.dimensions import Dimensions
-from handgrad.equations.equations import Derivation, DerivedEquation, derive
+from handgrad.equations.equations import DerivedEquation, PairDerivation, derive
 from handgrad.equations.models.graph import PassGraph
 from handgrad.equations.subject import Subject
 from handgrad.ops import samples
@@ -31,9 +31,9 @@ class Calls:
 
     def __init__(self, graph: PassGraph, sizes: Dimensions, lang: str, *, exact: bool) -> None:
         self.graph, self.sizes, self.lang, self.exact = graph, sizes, lang, exact
-        self._derivations: dict[Any, Derivation] = {}
+        self._derivations: dict[Any, PairDerivation] = {}
 
-    def derived(self, call: Node) -> tuple[Subject, Derivation]:
+    def derived(self, call: Node) -> tuple[Subject, PairDerivation]:
         """The op on the arguments of a call. Raises ProgramError where the layer has other
         gradients than its equations."""
         op, back = op_of(call), self.graph.backward_of(call)
@@ -54,7 +54,7 @@ class Calls:
                 raise ProgramError(f"notes: {op} gives another gradient of {name} in the layer")
         return subject, derivation
 
-    def backward(self, call: Node, derivation: Derivation) -> list[DerivedEquation]:
+    def backward(self, call: Node, derivation: PairDerivation) -> list[DerivedEquation]:
         """The equations of the gradients that the layer asks for."""
         back = self.graph.backward_of(call)
         if back is None:
@@ -85,7 +85,7 @@ def op_of(call: Node) -> str:
     return call.op.rpartition(".")[0]
 
 
-def outputs_of(derivation: Derivation) -> list[Formula]:
+def outputs_of(derivation: PairDerivation) -> list[Formula]:
     """The symbols of an op's outputs: y for ∂L/∂y that comes in, and for ∂L/∂y_t."""
     return [_without_step(each, derivation.counter) for each in derivation.arriving]
 

@@ -19,7 +19,7 @@ from handgrad.documents.formulas.formula import Formula, Text, gradient_of
 from handgrad.documents.labels import label
 from handgrad.equations.derived import Arrived
 from handgrad.equations.dimensions import Dimensions
-from handgrad.equations.equations import Derivation, DerivedEquation, Meaning
+from handgrad.equations.equations import DerivedEquation, Meaning, PairDerivation
 from handgrad.equations.glossary import Glossary, subscript
 from handgrad.equations.models.calls import Calls, are_close, op_of, outputs_of
 from handgrad.equations.models.graph import PassGraph, inner_inputs
@@ -231,7 +231,7 @@ class Composer:
         return OpCall((*starts, *forward), settings, functions, *title, path, block)
 
     def _starts(
-        self, node: Node, derivation: Derivation, names: dict[Formula, Formula]
+        self, node: Node, derivation: PairDerivation, names: dict[Formula, Formula]
     ) -> Iterator[DerivedEquation]:
         """The states of a loop before its first step; from here on each has the symbol that the
         steps have for it, h_{3.2,0}."""

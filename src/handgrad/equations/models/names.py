@@ -22,7 +22,7 @@ from handgrad.documents.formulas.formula import (
     row,
 )
 from handgrad.equations.dimensions import Dimensions
-from handgrad.equations.equations import Derivation
+from handgrad.equations.equations import PairDerivation
 from handgrad.equations.models.flow import Flow, Node
 from handgrad.equations.models.symbols import numbered, parameter_symbol, value_symbol
 from handgrad.equations.subject import Subject
@@ -63,7 +63,7 @@ def full_name(node: Node, name: str) -> str:
 
 
 def numbered_names(
-    derivation: Derivation, subject: Subject, number: int | str
+    derivation: PairDerivation, subject: Subject, number: int | str
 ) -> dict[Formula, Formula]:
     """The op's symbols with the number of a node or part."""
     names: dict[Formula, Formula] = {}
@@ -98,7 +98,7 @@ def is_first_state(
     )
 
 
-def loss_names(derivation: Derivation, first: str, output: int) -> dict[Formula, Formula]:
+def loss_names(derivation: PairDerivation, first: str, output: int) -> dict[Formula, Formula]:
     """The loss keeps its symbols, except that x is the output of the model."""
     accents = [each.symbol for each in derivation.symbols if isinstance(each.symbol, Accent)]
     kept: dict[Formula, Formula] = {symbol: symbol for symbol in accents}
@@ -145,7 +145,7 @@ def activation_operator(activation: str) -> Operator:
     return Operator(activation.replace("_", ""))
 
 
-def _symbols(derivation: Derivation, subject: Subject) -> Iterator[Formula]:
+def _symbols(derivation: PairDerivation, subject: Subject) -> Iterator[Formula]:
     """The symbols of arrays and settings, not those of gradients and functions."""
     glossary = derivation.glossary
     functions = {each.name for each in derivation.symbols if each.words}

@@ -18,7 +18,7 @@ from handgrad.documents.formulas.formula import (
     parts_in,
     row,
 )
-from handgrad.equations.equations import Derivation, DerivedEquation, Meaning, derive
+from handgrad.equations.equations import DerivedEquation, Meaning, PairDerivation, derive
 from handgrad.equations.models.flow import Node
 from handgrad.equations.models.names import activation_operator
 from handgrad.equations.models.symbols import Renaming, is_gradient, renamed
@@ -68,7 +68,7 @@ class Other:
 
 def step_of(
     node: Node | None,
-    derivation: Derivation,
+    derivation: PairDerivation,
     names: Mapping[Formula, Formula],
     subject: Subject,
 ) -> WrittenNode:
@@ -80,7 +80,7 @@ def step_of(
 
 
 def meanings_of(
-    derivation: Derivation, names: Renaming, subject: Subject
+    derivation: PairDerivation, names: Renaming, subject: Subject
 ) -> tuple[tuple[Meaning, ...], tuple[Meaning, ...]]:
     """The settings and the functions of a derivation, by other symbols."""
     symbols = [

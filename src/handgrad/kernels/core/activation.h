@@ -135,9 +135,9 @@ enum class Activation {
 
 constexpr int kLastActivation = static_cast<int>(Activation::kSin);
 
-// Calls use(f) with the activation of this code; the choice is made once, outside every loop.
+// Calls use(f) with the activation of this code as a type.
 template <class T, class Use>
-decltype(auto) with_activation(int code, double negative_slope, Use&& use) {
+decltype(auto) with_activation_type(int code, double negative_slope, Use&& use) {
     switch (static_cast<Activation>(code)) {
         case Activation::kIdentity:
             return use(Identity<T>{});
@@ -161,6 +161,43 @@ decltype(auto) with_activation(int code, double negative_slope, Use&& use) {
             return use(Sin<T>{});
     }
     throw std::invalid_argument("no activation has this code");
+}
+
+// The activation of a code that is known when it runs, which is asked for every vector.
+template <class T>
+struct AnyActivation {
+    int code;
+    double negative_slope;
+    bool kFromOutput;
+
+    AnyActivation(int code, double negative_slope)
+        : code(code),
+          negative_slope(negative_slope),
+          kFromOutput(with([](auto f) { return f.kFromOutput; })) {}
+    [[gnu::noinline]] Vec<T> value(Vec<T> a) const {
+        return with([&](auto f) { return f.value(a); });
+    }
+    [[gnu::noinline]] Vec<T> gradient(Vec<T> dh, Vec<T> kept) const {
+        return with([&](auto f) { return f.gradient(dh, kept); });
+    }
+
+  private:
+    template <class Use>
+    auto with(Use&& use) const {
+        return with_activation_type<T>(code, negative_slope, use);
+    }
+};
+
+// Calls use(f) with the activation of this code. A loop is compiled for each of those that cost one
+// or two instructions, and once for all others, beside whose exponentials a call is little; in the
+// set of last resort once for all.
+template <class T, class Use>
+decltype(auto) with_activation(int code, double negative_slope, Use&& use) {
+    if constexpr (!kFallback) {
+        if (code == static_cast<int>(Activation::kIdentity)) return use(Identity<T>{});
+        if (code == static_cast<int>(Activation::kRelu)) return use(Relu<T>{});
+    }
+    return use(AnyActivation<T>(code, negative_slope));
 }
 
 }  // namespace handgrad

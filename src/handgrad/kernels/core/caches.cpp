@@ -22,7 +22,7 @@ const Registrar registrar([](nb::module_& m) {
     // MR, NR, KC, MC and NC of float32 products, for `handgrad info` and benchmarks.
     m.def("block_sizes", [] {
         constexpr long size = sizeof(float);
-        const long kc = largest_kc(kMR, size);
+        const long kc = kPrefersPackedA ? packed_kc(kMR, kNR<float>, size) : largest_kc(kMR, size);
         return nb::make_tuple(kMR, kNR<float>, kc, mc_bytes() / (kc * size),
                               nc_bytes() / (kc * size));
     });

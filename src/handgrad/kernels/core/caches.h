@@ -3,7 +3,9 @@
 // The product takes its operands in BLIS's five loops, with the roles of A and B exchanged: a
 // micro-panel of A, MR × KC, stays in the first-level cache while the micro-panels of B of an NC
 // block pass by it from the second-level cache, where all of them stay.
-//   KC  as many terms as let a micro-panel of A fill the first-level cache,
+//   KC  as many terms as let a micro-panel of A fill the first-level cache, or with 16 registers
+//   two
+//       packed ones of A and one of B,
 //   NC  as many columns as let the micro-panels of B take half of the second-level cache,
 //   MC  as many rows as let their micro-panels of A fill it.
 // Sums run through k in order whatever KC is, so that no size changes a bit of a result.
@@ -31,6 +33,12 @@ const Caches& caches();
 // The largest KC for panel elements of so many bytes, MR of them for each term.
 inline long largest_kc(long mr, long bytes) {
     return std::max(caches().l1.bytes / (mr * bytes) / 8 * 8, 64L);
+}
+
+// The largest KC of a packed A with 16 registers: the first-level cache has room for the
+// micro-panel of A that is multiplied, the next one, and the one of B that passes by.
+inline long packed_kc(long mr, long nr, long bytes) {
+    return std::max(caches().l1.bytes / ((2 * mr + nr) * bytes) / 8 * 8, 64L);
 }
 
 // Bytes of the micro-panels of B in an NC block, and of A in an MC block.

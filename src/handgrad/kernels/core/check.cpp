@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "core/lengths.h"
+
 namespace handgrad {
 
 namespace {
@@ -67,6 +69,22 @@ void Check::refuse_range(const char* name, long value, long least, long most) co
 void Check::refuse_divisor(const char* name, long value, long whole) const {
     refuse((std::string(name) + " is " + std::to_string(value)).c_str(),
            ("a divisor of " + std::to_string(whole)).c_str());
+}
+
+const std::int64_t* checked_lengths(const std::optional<Indices>& lengths, long batch, long steps) {
+    if (!lengths) return nullptr;
+    if (lengths->size() != batch)
+        throw nb::index_error(("there are " + std::to_string(lengths->size()) + " lengths for " +
+                               std::to_string(batch) + " sequences")
+                                  .c_str());
+    for (long n = 0; n < batch; n++) {
+        const std::int64_t length = lengths->data()[n];
+        if (length < 0 || length > steps)
+            throw nb::index_error(
+                ("length " + std::to_string(length) + "; allowed: 0 to " + std::to_string(steps))
+                    .c_str());
+    }
+    return lengths->data();
 }
 
 }  // namespace handgrad

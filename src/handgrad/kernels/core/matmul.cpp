@@ -5,26 +5,53 @@
 namespace handgrad {
 namespace {
 
+// A product of so many multiply-adds packs an operand of all blocks once.
+constexpr double kWorthPackingOnce = 5e7;
+bool is_large(long rows, long columns, long k) {
+    return double(rows) * double(columns) * double(k) >= kWorthPackingOnce;
+}
+
+constexpr long kWorthPackingA = 256;  // columns, where it is preferred
+
+// A left operand whose values along k are adjacent is read by the micro-kernel unpacked, unless its
+// rows collide in the cache: to pack it takes a tenth as long as a product with 384 columns. Bf16x2
+// are rounded first, and so are packed.
+template <class T>
+constexpr bool kMayLieInPlace = std::is_floating_point_v<T>;
+template <class T>
+bool lies_in_place(long rows, long columns, long k, const PackOf<T>& pack_a) {
+    if constexpr (kMayLieInPlace<T>) {
+        if (kPrefersPackedA && columns >= kWorthPackingA && is_large(rows, columns, k))
+            return false;
+        return pack_a.k_stride == 1 &&
+               !rows_collide(kMR, pack_a.lane_stride * static_cast<long>(sizeof(T)));
+    }
+    return false;
+}
+
 // The largest KC, counted in panel elements.
 template <class T>
-long most_kc() {
-    return largest_kc(kMR, sizeof(T));
+long most_kc(bool a_in_place) {
+    return kPrefersPackedA && !a_in_place ? packed_kc(kMR, kNR<T>, sizeof(T))
+                                          : largest_kc(kMR, sizeof(T));
 }
 
 // The tiling of a product.
 template <class T>
 struct Tiling {
+    bool a_in_place;
     RowTiles tiles;
     ColumnPanels<T> panels;
     long k;
     KBlocks k_blocks;
     long size_a, size_b;  // of a micro-panel
 
-    Tiling(long rows, long columns, long k)
-        : tiles(rows),
+    Tiling(long rows, long columns, long k, const PackOf<T>& pack_a)
+        : a_in_place(lies_in_place<T>(rows, columns, k, pack_a)),
+          tiles(rows),
           panels(columns),
           k(k),
-          k_blocks(k, most_kc<T>()),
+          k_blocks(k, most_kc<T>(a_in_place)),
           size_a(std::min<long>(rows, kMR) * k_blocks.size),
           size_b(kNR<T> * k_blocks.size) {}
 
@@ -72,17 +99,9 @@ struct Shared {
     typename SumOf<T>::type* sums;
 };
 
-// A left operand whose values along k are adjacent is read by the micro-kernel unpacked, unless its
-// rows collide in the cache: to pack it takes a tenth as long as a product with 384 columns. Bf16x2
-// are rounded first, and so are packed.
 template <class T>
-constexpr bool kMayLieInPlace = std::is_floating_point_v<T>;
-template <class T>
-bool lies_in_place(const PackOf<T>& pack_a) {
-    if constexpr (kMayLieInPlace<T>)
-        return pack_a.k_stride == 1 &&
-               !rows_collide(kMR, pack_a.lane_stride * static_cast<long>(sizeof(T)));
-    return false;
+void prefetch(const T* from, long count) {
+    for (long i = 0; i < count; i += 64 / long(sizeof(T))) __builtin_prefetch(from + i);
 }
 
 // Multiplies these KC blocks of one block of C, on the calling thread. An operand that is neither
@@ -97,7 +116,7 @@ void multiply_block(const Tiling<T>& tiling, Range tiles, Range panels, Range k_
     const long nc = tiling.nc_panels(panels.count());
     T* own_b = shared.b == nullptr ? thread_workspace<T>(WorkspaceSlot::kPanelB, nc * tiling.size_b)
                                    : nullptr;
-    const bool in_place = lies_in_place<T>(pack_a);
+    const bool in_place = tiling.a_in_place;
     const T* panels_a = shared.a;
     if (shared.a != nullptr) {
         panels_a += tiles.begin * pitch_a;
@@ -119,6 +138,8 @@ void multiply_block(const Tiling<T>& tiling, Range tiles, Range panels, Range k_
     int turn = 0;
     for (long first = panels.begin; first < panels.end; first += nc) {
         const Range some{first, std::min(first + nc, panels.end)};
+        // With each of these panels of B, a part of the next micro-panel of A is prefetched.
+        const long part_a = tiling.size_a / some.count() + 1;
         for (long kb = k_blocks.begin; kb < k_blocks.end; kb++) {
             if (shared.b == nullptr)
                 pack_micro_panels(tiling, tiling.panels, some, {kb, kb + 1}, pack_b, own_b,
@@ -147,6 +168,8 @@ void multiply_block(const Tiling<T>& tiling, Range tiles, Range panels, Range k_
                     if (!in_place) {
                         const T* panel_a = panels_a + (t - tiles.begin) * pitch_a +
                                            (kb - k_blocks.begin) * tiling.size_a;
+                        if (kPrefersPackedA)
+                            prefetch(panel_a + pitch_a + (q - first) * part_a, part_a);
                         if constexpr (std::is_floating_point_v<T>)
                             micro_kernel(rows, width, kc, panel_a, panel_b, sum, kb > 0, 0, 0,
                                          &deferred);
@@ -178,13 +201,15 @@ struct BlockPartition {
     long down = 1, across = 1;
     bool pack_a_once = false, pack_b_once = false;
 
-    BlockPartition(const Tiling<T>& tiling, bool a_in_place)
-        : k_blocks(std::min(tiling.k_blocks.count, kMaxKBlocks)),
+    explicit BlockPartition(const Tiling<T>& tiling)
+        : k_blocks(std::min(tiling.k_blocks.count,
+                            4 * largest_kc(kMR, sizeof(T)) / std::max(tiling.k_blocks.size, 1L))),
           tiles_(tiling.tiles.count),
           panels_(tiling.panels.count) {
         long rows = tiling.tiles.rows, columns = tiling.panels.columns;
         const double work = double(rows) * double(columns) * double(tiling.k);
-        const bool large = work >= kWorthPackingOnce, wide = columns >= rows;
+        const bool large = is_large(rows, columns, tiling.k), wide = columns >= rows;
+        const bool a_in_place = tiling.a_in_place;
         const long threads = work < kWorthSharing ? 1 : get_threads();
         const long wanted = threads == 1 && !large ? 1 : 2 * threads;
         const long narrowest = (large ? 1 : 2) * kNR<T>;
@@ -216,8 +241,7 @@ struct BlockPartition {
     Range panels(long block) const { return part(panels_, block / down, across); }
 
   private:
-    static constexpr double kWorthSharing = 2e5, kWorthPackingOnce = 5e7;
-    static constexpr long kMaxKBlocks = 4;
+    static constexpr double kWorthSharing = 2e5;
     // The number of columns from which on it pays to read an unpacked A once for each half of them.
     static constexpr long kWideEnough = 6 * kNR<T>;
     long tiles_, panels_;
@@ -258,8 +282,8 @@ template <class T>
 void multiply(long rows, long columns, long k, const PackOf<T>& pack_a, const PackOf<T>& pack_b,
               const AnyEpilogue<typename SumOf<T>::type>& epilogue) {
     if (rows == 0 || columns == 0) return;
-    const Tiling<T> tiling(rows, columns, k);
-    const BlockPartition<T> partition(tiling, lies_in_place<T>(pack_a));
+    const Tiling<T> tiling(rows, columns, k, pack_a);
+    const BlockPartition<T> partition(tiling);
     const auto run = [&](Range k_blocks, const Shared<T>& shared) {
         parallel_for(partition.down * partition.across, 1, [&](long begin, long end) {
             for (long b = begin; b < end; b++) {
@@ -293,7 +317,7 @@ void multiply(long rows, long columns, long k, const PackOf<T>& pack_a, const Pa
 template <class T>
 void multiply_here(long rows, long columns, long k, const PackOf<T>& pack_a,
                    const PackOf<T>& pack_b, const AnyEpilogue<typename SumOf<T>::type>& epilogue) {
-    const Tiling<T> tiling(rows, columns, k);
+    const Tiling<T> tiling(rows, columns, k, pack_a);
     multiply_block(tiling, {0, tiling.tiles.count}, {0, tiling.panels.count},
                    {0, tiling.k_blocks.count}, pack_a, pack_b, epilogue,
                    {nullptr, nullptr, nullptr});

@@ -11,6 +11,10 @@ constexpr int kNRVectors = 2;
 template <class T>
 constexpr int kNR = kNRVectors * kLanes<T>;
 
+// With 16 registers a micro-kernel has few rows, and a value of A serves two multiply-adds: a large
+// A is packed, its micro-panels stay small, and the next one is prefetched.
+constexpr bool kPrefersPackedA = kVectorRegisters == 16;
+
 // The distance between rows that are multiplied unpacked, for sums of at most kRowKC values: no
 // power of two, which the cache would put on top of one another.
 constexpr long kRowKC = 256;

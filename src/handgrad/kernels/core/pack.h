@@ -23,6 +23,13 @@ void pack_transposed_square(T* panel, int width, int fits, int k, const LanePoin
     if (k == n && fits == n) {
 #pragma GCC unroll 16
         for (int p = 0; p < n; p++) store(panel + p * width, rows[p]);
+    } else if (k == n && fits == width) {
+        // Whole vectors as far as they stay inside the square: the next row overwrites the rest.
+        for (int p = 0; p < n; p++)
+            if (p * width + n <= n * width)
+                store(panel + p * width, rows[p]);
+            else
+                masked_store(panel + p * width, rows[p], fits);
     } else {
         for (int p = 0; p < k; p++) masked_store(panel + p * width, rows[p], fits);
     }
@@ -57,9 +64,18 @@ struct StridedPack {
   private:
     void copy_rows(T* panel, int width, const T* source, int lanes, long k) const {
         constexpr int n = kLanes<T>;
+        if (lanes == width && width == 2 * n) return copy_vectors<2>(panel, width, source, k);
+        if (lanes == width && width == n) return copy_vectors<1>(panel, width, source, k);
+        long done = 0;
+        if (lanes == width && width < n && k_stride >= n) {
+            // Whole vectors as far as they stay in the panel, whose next row overwrites the rest,
+            // and in the rows of the source.
+            done = std::max(k + 1 - (n + width - 1) / width, 0L);
+            copy_vectors<1>(panel, width, source, done);
+        }
         for (int l = 0; l < width; l += n) {
             const int have = std::clamp(lanes - l, 0, n), fits = std::min(n, width - l);
-            for (long p = 0; p < k; p++) {
+            for (long p = done; p < k; p++) {
                 const T* from = source + p * k_stride + l;
                 T* to = panel + p * width + l;
                 if (have == n && fits == n)
@@ -68,6 +84,14 @@ struct StridedPack {
                     masked_store(to, masked_load(from, have), fits);
             }
         }
+    }
+
+    template <int kVectors>
+    void copy_vectors(T* panel, int width, const T* source, long k) const {
+        for (long p = 0; p < k; p++)
+            for (int v = 0; v < kVectors; v++)
+                store(panel + p * width + v * kLanes<T>,
+                      load(source + p * k_stride + v * kLanes<T>));
     }
 
     void copy_transposed(T* panel, int width, const T* source, int lanes, long k) const {

@@ -9,6 +9,7 @@ from handgrad.program.primitives import creation as creation
 from handgrad.program.primitives import decompositions as decompositions
 from handgrad.program.primitives import einsum as einsum
 from handgrad.program.primitives import elementwise as elementwise
+from handgrad.program.primitives import extreme_at as extreme_at
 from handgrad.program.primitives import extremes as extremes
 from handgrad.program.primitives import fft as fft
 from handgrad.program.primitives import fixed as fixed

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from handgrad.program.node import Node, as_node, build
+from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.primitives.axes import broadcast
 from handgrad.program.primitives.pointwise import (
     Gradients,
@@ -92,12 +92,16 @@ def root(x: Any, flat: bool = False) -> Any:
     return np.sqrt(x)
 
 
+def root_vjp(g: Node, y: Node, x: Node, flat: bool = False) -> Gradients:
+    """Half of 1/y; where that is flat, it is 0 at 0."""
+    flat = flat or world().ties == "flat"
+    return (0.5 * g / (build("where", build("equal", y, 0), np.inf, y) if flat else y),)
+
+
 elementwise(
     "sqrt",
     root,
-    lambda g, y, x, flat=False: (
-        0.5 * g / (build("where", build("equal", y, 0), np.inf, y) if flat else y),
-    ),
+    root_vjp,
     draw=positive,
     cases=({}, {"flat": True}),
     aliases=(np.sqrt,),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from handgrad.program.arranging import axis_of as axis_of
 from handgrad.program.node import Node, build, world
 from handgrad.program.sizes import ONE, Size
 
@@ -67,14 +68,6 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     return tuple(sorted(axis_of(a, ndim) for a in given))
-
-
-def axis_of(axis: Any, ndim: int) -> int:
-    """One axis as a number from 0."""
-    number = int(axis)
-    if not -ndim <= number < ndim:
-        raise ValueError(f"axis {number} of an array of {ndim} axes")
-    return number % ndim
 
 
 def product(sizes: Iterable[Size]) -> Size:

@@ -22,6 +22,8 @@ def type_text(e: Any, n: Node, library: str) -> str:
     kind = n.attrs.get("kind", "f")
     if kind == "f":
         return str(e.dtype())
+    if kind == "c" and library == "torch" and e.like:
+        return f", dtype={e.float}.to_complex()"
     return f", dtype={TORCH_TYPES[kind]}" if library == "torch" else f", {TYPES[kind]}"
 
 

@@ -197,10 +197,10 @@ def svd_vjp(gs: Gradients, y: Node, x: Node) -> Gradients:
     assert inner is not None
     out = mm(u, inner, vh)
     m, n = x.shape[-2:]
-    if du is not None and world().length(m) > world().length(n):
+    if du is not None and m != s.shape[-1]:
         scaled = du / along_columns(s)
         out = out + matmul(scaled - mm(u, mT(u), scaled), vh)
-    if dvh is not None and world().length(n) > world().length(m):
+    if dvh is not None and n != s.shape[-1]:
         scaled = dvh / along_rows(s)
         out = out + matmul(u, scaled - mm(scaled, mT(vh), vh))
     return (out,)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from handgrad.program.arithmetic import COMPARISONS
 from handgrad.program.node import Node, as_node, build
 from handgrad.program.primitives.axes import boolean, broadcast
 from handgrad.program.primitives.pointwise import (
@@ -145,21 +146,13 @@ for _name in ("sign", "floor", "ceil", "trunc", "rint"):
     elementwise(_name, getattr(np, _name), None, shape=broadcast, torch=_torch)
 FUNCTIONS[np.fix] = FUNCTIONS[np.trunc]
 
-COMPARISONS = {
-    "greater": ">",
-    "less": "<",
-    "greater_equal": ">=",
-    "less_equal": "<=",
-    "equal": "==",
-    "not_equal": "!=",
-}
-for _name, _sign in COMPARISONS.items():
+for _sign in COMPARISONS:
     elementwise(
-        _name,
-        getattr(np, _name),
+        _sign.name,
+        getattr(np, _sign.name),
         None,
         shape=boolean,
-        text=_sign,
+        text=_sign.text,
         precedence=3,
         draw=(normal, normal),
     )

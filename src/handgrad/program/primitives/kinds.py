@@ -30,7 +30,9 @@ def cast_text(method: str, types: dict[str, str]) -> Any:
         (x,), kind = n.args, n.attrs["kind"]
         if plain(x):
             return f"{TYPES[kind]}({e.arg(x)})"
-        return f"{e.arg(x, 9)}.{method}({types[kind]})"
+        # PyTorch stores no double in an array that is single, as the caller's arrays may be.
+        own = e.float if method == "to" and kind == "f" and e.like else types[kind]
+        return f"{e.arg(x, 9)}.{method}({own})"
 
     return text
 

@@ -1,14 +1,14 @@
 """Rearrangements of one array: axes split, merged, permuted, spread, flipped and rolled."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from handgrad.program.arranging import ORDERS, axis_of
 from handgrad.program.node import Node, as_node, build, world
 from handgrad.program.primitives.axes import (
     axes_of,
-    axis_of,
     broadcast,
     equal,
     product,
@@ -197,54 +197,19 @@ def ravel(x: Any, order: str = "C") -> Node:
     return build("reshape", x, shape=(product(x.shape),))
 
 
-@known(np.transpose, np.permute_dims)
-def transpose(x: Any, axes: Any = None) -> Node:
-    x = as_node(x)
-    order = (
-        tuple(range(x.ndim))[::-1]
-        if axes is None
-        else tuple(axis_of(a, x.ndim) for a in constant(axes))
-    )
-    if sorted(order) != list(range(x.ndim)):
-        raise ValueError(f"axes {order} for an array of {x.ndim} axes")
-    return build("transpose", x, axes=order)
+def _turning(name: str) -> Callable[..., Node]:
+    """The signature of a function that turns axes."""
+
+    def signature(x: Any, *settings: Any, **named: Any) -> Node:
+        x, keywords = as_node(x), {key: constant(each) for key, each in named.items()}
+        return build("transpose", x, axes=ORDERS[name](x.ndim, *constant(settings), **keywords))
+
+    found = (getattr(home, name) for home in (np, np.linalg) if hasattr(home, name))
+    return known(*found)(signature)
 
 
-@known(np.matrix_transpose, getattr(np.linalg, "matrix_transpose", np.matrix_transpose), "mT")
-def matrix_transpose(x: Any) -> Node:
-    return swapaxes(x, -1, -2)
-
-
-@known(np.swapaxes)
-def swapaxes(x: Any, axis1: Any, axis2: Any) -> Node:
-    x = as_node(x)
-    a, b = axis_of(constant(axis1), x.ndim), axis_of(constant(axis2), x.ndim)
-    order = list(range(x.ndim))
-    order[a], order[b] = order[b], order[a]
-    return build("transpose", x, axes=tuple(order))
-
-
-@known(np.moveaxis)
-def moveaxis(x: Any, source: Any, destination: Any) -> Node:
-    x = as_node(x)
-    rank = x.ndim
-    froms, tos = (
-        [axis_of(a, rank) for a in np.atleast_1d(constant(each))] for each in (source, destination)
-    )
-    order = [a for a in range(rank) if a not in froms]
-    for to, a in sorted(zip(tos, froms, strict=True)):
-        order.insert(to, a)
-    return build("transpose", x, axes=tuple(order))
-
-
-@known(getattr(np, "rollaxis", "rollaxis"))
-def rollaxis(x: Any, axis: Any, start: Any = 0) -> Node:
-    x = as_node(x)
-    a, to = axis_of(constant(axis), x.ndim), int(constant(start))
-    to = to + x.ndim if to < 0 else to
-    order = [k for k in range(x.ndim) if k != a]
-    order.insert(to - 1 if to > a else to, a)
-    return build("transpose", x, axes=tuple(order))
+_signatures = {name: _turning(name) for name in ORDERS}
+moveaxis, swapaxes = _signatures["moveaxis"], _signatures["swapaxes"]
 
 
 @known(np.expand_dims)

@@ -85,7 +85,7 @@ def mirrored(x: Node, axis: int, a: int, b: int, mode: str) -> Node:
     if length == 1 and mode == "reflect":
         mode = "edge"
     places = np.pad(np.arange(length), (a, b), mode=mode)  # type: ignore[call-overload]
-    return build("getitem", x, as_node(places), index=along(axis, Slot(0)))
+    return build("getitem", x, places, index=along(axis, Slot(0)))
 
 
 def edged(x: Node, axis: int, a: Size, b: Size, mode: str) -> Node:
@@ -158,11 +158,49 @@ def sliding_window_view(
 
 
 @known(np.lib.stride_tricks.as_strided)
-def as_strided(*_: Any, **__: Any) -> Node:
-    refuse(
-        "as_strided: strides of a traced array are not known",
-        "np.lib.stride_tricks.sliding_window_view",
-    )
+def as_strided(x: Any, shape: Any = None, strides: Any = None, **_: Any) -> Node:
+    """Each axis of the view walks along one axis of the array, in so many of its elements.
+
+    The strides are those of doubles in the order of C, as `Tracer.strides` gives them.
+    """
+    x = as_node(x)
+    given = x.shape if shape is None else sizes(shape)
+    own = [each * 8 for each in elements(x.shape)]
+    if strides is None or any(isinstance(each, int) and each for each in strides):
+        refuse("as_strided: strides in bytes are those of one type", "multiples of x.strides")
+    walks = [_walk(each, own) for each in sizes(strides)]
+    for axis in reversed(range(x.ndim)):
+        places = as_node(ZERO)
+        along_it = [k for k, (way, _) in enumerate(walks) if way == axis]
+        if [(given[k], walks[k][1]) for k in along_it] == [(x.shape[axis], ONE)]:
+            continue
+        for k in along_it:
+            spot = tuple(given[i] if i == k else ONE for i in along_it)
+            walked = build("reshape", build("arange", size=given[k]), shape=spot)
+            places = places + walked * walks[k][1]
+        x = build("getitem", x, places, index=along(axis, Slot(0)))
+    order = sorted(range(len(walks)), key=lambda k: walks[k][0])
+    return build("transpose", x, axes=tuple(map(order.index, range(len(walks)))))
+
+
+def elements(shape: Sequence[Size]) -> list[Size]:
+    """By how many elements the neighbours along each axis are apart, in the order of C."""
+    found = [ONE]
+    for size in reversed(shape[1:]):
+        found.insert(0, found[0] * size)
+    return found[: len(shape)]
+
+
+def _walk(stride: Size, own: Sequence[Size]) -> tuple[int, Size]:
+    """The axis along which a stride goes, and by how many of its elements."""
+    steps = [
+        (world().length(stride // each), axis, stride // each) for axis, each in enumerate(own)
+    ]
+    exact = [(n, axis, step) for n, axis, step in steps if step * own[axis] == stride]
+    if not exact:
+        refuse("as_strided: a stride is along no axis", "multiples of the array's strides")
+    _, axis, step = min(exact)[:3]
+    return axis, step
 
 
 def stepped(x: Node, axis: int) -> Node:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.program.node import Node, as_node, build, world
+from handgrad.program.node import Node, as_node, build
 from handgrad.program.primitives.axes import axis_of, same
 from handgrad.program.primitives.fixed import constant, count, smaller
 from handgrad.program.primitives.index import ALL, Slot, zeros_for
@@ -44,11 +44,10 @@ for name, function in (("tril", np.tril), ("triu", np.triu)):
 def diagonal_size(x: Node, offset: int, axis1: int, axis2: int) -> Size:
     """The length of a diagonal: rows or columns, the fewer, after the offset."""
     rows, columns = x.shape[axis1], x.shape[axis2]
-    if offset >= 0:
-        columns = columns - offset
-    else:
-        rows = rows + offset
-    return smaller(rows, columns) if world().length(columns) > 0 else ZERO
+    far, along = Size.of(abs(offset)), columns if offset > 0 else rows
+    if offset and smaller(far, along) != far:
+        return ZERO
+    return smaller(rows + min(offset, 0), columns - max(offset, 0))
 
 
 def diagonal_shape(x: Node, axis1: int, axis2: int, offset: int) -> Shaped:
@@ -71,7 +70,7 @@ def diagonal_vjp(g: Node, y: Node, x: Node, axis1: int, axis2: int, offset: int)
 def places(length: Size, offset: int) -> tuple[Node, Node]:
     """Rows and columns of a diagonal."""
     i = build("arange", size=length)
-    return i - min(offset, 0), i + max(offset, 0)
+    return i + max(-offset, 0), i + max(offset, 0)
 
 
 record(

@@ -8,22 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.checking.arguments import input_names
-from handgrad.checking.op_functions import is_floats
 from handgrad.forward_backward import ForwardBackward
 from handgrad.layers import Layer
 from handgrad.layers.base import reads_tokens, walk
 from handgrad.layers.flat import FlatArrays
 
 
-def of_layer(layer: Layer, arrays: Sequence[Any], options: Mapping[str, Any]) -> ForwardBackward:
+def of_layer(
+    layer: Layer, names: Sequence[str], arrays: Sequence[Any], options: Mapping[str, Any]
+) -> ForwardBackward:
     """A layer or model; its parameters follow the inputs, in the type of these.
+
+    names: of the inputs, one for each array.
 
     Every forward starts from the same buffers and generators, so that dropout draws one mask.
     """
     start = copy.deepcopy(layer)
     parameters = start.parameters
-    names = input_names(layer.forward, len(arrays))
     floats = _differentiable(layer, names, arrays)
 
     def forward(*arrays: np.ndarray) -> tuple[Any, Any]:
@@ -67,4 +68,4 @@ def _differentiable(layer: Layer, names: Sequence[str], arrays: Sequence[Any]) -
     """The inputs that have a gradient: all but integers beside x, and tokens in the place of x."""
     first, *others = zip(names, arrays, strict=True)
     found = [] if reads_tokens(layer) else [first[0]]
-    return found + [name for name, array in others if is_floats(array)]
+    return found + [name for name, array in others if np.asarray(array).dtype.kind == "f"]

@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.checking.line import Difference, LineRestriction, Point, Scalar, root_mean_square
+from handgrad.differences.line import Difference, LineRestriction, Point, Scalar, root_mean_square
 from handgrad.dispatch import engine
 from handgrad.dispatch.signature import taking_complex
 from handgrad.errors import ArgumentError

@@ -1,0 +1,74 @@
+"""The values that each line of a backward makes, seen as it runs."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterable
+from types import CodeType, FrameType
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.checking.alignment.pieces import CodePiece
+from handgrad.checking.alignment.scope import evaluated
+from handgrad.checking.trial import leaves
+
+#: Elements of all values that are kept.
+_MOST: Final = 2_000_000
+
+
+class LineValues:
+    """For each assignment and return the arrays that it has made, in the order of the rounds."""
+
+    def __init__(self, pieces: Iterable[CodePiece]) -> None:
+        self.values: dict[ast.stmt, list[np.ndarray]] = {}
+        self._statements: dict[CodeType, dict[int, ast.stmt]] = {}
+        self._open: dict[FrameType, ast.stmt | None] = {}
+        self._left = _MOST
+        for piece in pieces:
+            for function, call in piece.regions:
+                own = self._statements.setdefault(call.code, {})
+                for each in ast.walk(function):
+                    if isinstance(each, ast.Assign | ast.AugAssign | ast.Return):
+                        last = each.end_lineno or each.lineno
+                        own |= dict.fromkeys(range(each.lineno, last + 1), each)
+
+    def watched(self, run: Callable[[], Any], codes: dict[CodeType, CodeType]) -> Any:
+        """The run's result. codes: of a changed function's code, the code that it stands for."""
+        self._codes = codes
+        before = sys.gettrace()
+        sys.settrace(self._watch)
+        try:
+            return run()
+        finally:
+            sys.settrace(before)
+
+    def _watch(self, frame: FrameType, event: str, result: Any) -> Any:
+        lines = self._statements.get(self._codes.get(frame.f_code, frame.f_code))
+        if lines is None or self._left <= 0:
+            return None
+        statement = lines.get(frame.f_lineno) if event == "line" else None
+        before = self._open.get(frame)
+        if before is not None and statement is not before:
+            self._note(before, frame, result if event == "return" else None)
+        self._open[frame] = statement
+        if event == "return":
+            self._open.pop(frame)
+        return self._watch
+
+    def _note(self, statement: ast.stmt, frame: FrameType, result: Any) -> None:
+        made: list[Any] = [result]
+        if isinstance(statement, ast.Assign):
+            made = [
+                evaluated(each, frame.f_globals, frame.f_locals)
+                for target in statement.targets
+                for each in (target.elts if isinstance(target, ast.Tuple) else [target])
+            ]
+        elif isinstance(statement, ast.AugAssign):
+            made = [evaluated(statement.target, frame.f_globals, frame.f_locals)]
+        for each in made:
+            if isinstance(each, np.ndarray | np.floating | float | tuple | list):
+                arrays = [np.array(leaf) for leaf in leaves(each) if leaf.dtype.kind == "f"]
+                self._left -= sum(array.size for array in arrays)
+                self.values.setdefault(statement, []).extend(arrays)

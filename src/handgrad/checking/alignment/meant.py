@@ -1,0 +1,205 @@
+"""What other lines say should stand at a place: forward's index, constant, step or condition."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Final
+
+from handgrad.checking.alignment.changes import Both, Place
+from handgrad.checking.alignment.pieces import CodePiece, Function
+from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.variants import Variant, binary, option, parsed
+from handgrad.checking.alignment.wording import said
+
+#: Values made in a round of which one may be what the next round begins with.
+_MOST_CARRIED: Final = 12
+#: Elements of a block of which the copies are added up.
+_MOST_COPIES: Final = 9
+_LETTERS: Final = "ijkmnpqr"
+
+
+class AsForward:
+    """Expressions of forward in which a name stands with a constant, or is taken at an index."""
+
+    def __init__(self, pieces: Iterable[CodePiece]) -> None:
+        self._of: dict[str, dict[str, ast.expr]] = {}
+        for node in (each for piece in pieces if piece.in_forward for each in ast.walk(piece.tree)):
+            match node:
+                case ast.BinOp(ast.Name() | ast.Attribute() as name, ast.Add(), ast.Constant()):
+                    self._note(name, node)
+                case ast.BinOp(ast.Name() | ast.Attribute() as name, ast.Add(), ast.Name()):
+                    self._note(name, node)
+                case ast.Subscript(ast.Name() | ast.Attribute() as name, ast.Name()):
+                    self._note(name, node)
+                    column = ast.Tuple([ast.Slice(), ast.Constant(None)], ast.Load())
+                    self._note(name, ast.Subscript(node, column, ast.Load()))
+
+    def _note(self, name: ast.expr, node: ast.expr) -> None:
+        plain = copy.deepcopy(node)
+        plain.ctx = ast.Load()  # type: ignore[attr-defined]
+        self._of.setdefault(ast.unparse(name), {}).setdefault(ast.unparse(plain), plain)
+
+    def variants(self, node: ast.expr, place: Place, scope: CallScope) -> Iterator[Variant]:
+        """The expressions in the place of their name."""
+        around = place.parent
+        if isinstance(around, ast.Attribute | ast.Subscript):
+            return
+        for new in self._of.get(ast.unparse(node), {}).values():
+            if scope.array(new) is None or ast.unparse(around) == ast.unparse(new):
+                continue
+            phrase = "{} belongs there, as forward has it"
+            if isinstance(new, ast.BinOp):
+                phrase = f"the term {said(new.right)} of forward is missing: {{}} belongs there"
+            yield new, "stale variable", f"{said(new)} for {said(node)}", phrase
+
+
+def of_blocks(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+    """The sum over the copies of which every k-th is taken: `dy[::2]` is one of two of them."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
+        return
+    own = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    free = iter(each for each in _LETTERS if each not in scope.call.names)
+    rounds: list[tuple[str, int]] = []
+    index: list[ast.expr] = []
+    for each in own:
+        match each:
+            case ast.Slice(None, None, ast.Constant(int(step))) if step > 1:
+                letter = next(free, "")
+                rounds.append((letter, step))
+                index.append(ast.Slice(ast.Name(letter, ast.Load()), None, each.step))
+            case _:
+                index.append(each)
+    copies = [*product(*(range(step) for _, step in rounds))]
+    if not rounds or len(copies) > _MOST_COPIES:
+        return
+    inner = index[0] if len(index) == 1 else ast.Tuple(index, ast.Load())
+    taken = ast.unparse(ast.Subscript(node.value, inner, ast.Load()))
+    loops = " ".join(f"for {letter} in range({step})" for letter, step in rounds)
+    phrase = "a sum over the copies is missing: of each block {} takes one, and every one counts"
+    yield parsed(f"sum({taken} {loops})"), "not reduced", said(node), phrase
+
+
+def of_step(node: ast.expr) -> Iterator[Variant]:
+    """A window that begins at k·s and is not strided, where the k-th of strided ones is meant."""
+    match node:
+        case ast.Slice(
+            ast.BinOp(one, ast.Mult(), other) as lower, ast.BinOp(again, ast.Add(), length), None
+        ) if ast.unparse(lower) == ast.unparse(again):
+            for start, step in ((one, other), (other, one)):
+                upper = binary(start, ast.Add(), binary(step, ast.Mult(), length))
+                new = ast.Slice(start, upper, step)
+                part = f"{ast.unparse(new)} for {ast.unparse(node)}"
+                yield new, "shifted", part, "the stride of the slice belongs to its elements: {}"
+
+
+def of_condition(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+    """A comparison that took in a term beside it, and one in which several are the largest."""
+    match node:
+        case ast.Compare(left, [op], [ast.BinOp(first, other, rest)]):
+            new = binary(ast.Compare(left, [op], [first]), other, rest)
+            phrase = "the brackets of {} belong elsewhere: a comparison of the whole is a boolean"
+            yield new, "brackets", said(node), phrase
+        case ast.Compare(_, [ast.Eq()], [_]):
+            array = scope.array(node)
+            phrase = "tied values share one cotangent: in {} each of them gets the whole"
+            for axis in range(array.ndim if array is not None else 0):
+                summed = ast.Attribute(node, "sum", ast.Load())
+                keywords = [option("axis", axis), option("keepdims", True)]
+                new = binary(node, ast.Div(), ast.Call(summed, [], keywords))
+                yield new, "factor missing", said(node), phrase
+
+
+def of_factor(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+    """A factor that stands outside of sums, put beside one of the values in them."""
+    if not _is_product(node) or _is_product(place.parent):
+        return
+    factors = list(_factors(node))
+    for factor in factors:
+        own = scope.array(factor)
+        if own is None or not own.ndim:
+            continue
+        rest = [each for each in factors if each is not factor]
+        names = {
+            each.id: each
+            for inner in rest
+            if any(isinstance(part, ast.Call) for part in ast.walk(inner))
+            for each in ast.walk(inner)
+            if isinstance(each, ast.Name)
+        }
+        for name, used in names.items():
+            value = scope.array(used)
+            if value is None or not value.ndim or name == ast.unparse(factor):
+                continue
+            new = _multiplied([copy.deepcopy(each) for each in rest], name, factor)
+            part = f"{said(factor)} beside {said(used)}"
+            phrase = "the factor stands outside of the sums and belongs inside, {}"
+            yield new, "factor missing", part, phrase
+
+
+def _is_product(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+
+
+def _factors(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        yield from _factors(node.left)
+        yield from _factors(node.right)
+    else:
+        yield node
+
+
+def _multiplied(rest: list[ast.expr], name: str, factor: ast.expr) -> ast.expr:
+    """The product of the rest, with every use of a name times the factor."""
+
+    class Times(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return binary(node, ast.Mult(), factor) if node.id == name else node
+
+    whole = Times().visit(rest[0])
+    for each in rest[1:]:
+        whole = binary(whole, ast.Mult(), Times().visit(each))
+    return whole
+
+
+def carried(
+    body: list[tuple[Place, ast.stmt]], function: Function, scope: CallScope
+) -> Iterator[tuple[Place, ast.stmt, ast.stmt, str]]:
+    """Assignments at the end of a loop, of names that it reads and never sets.
+
+    Gives the place and the statement of the loop's last line, what may stand there, and the name.
+    """
+    for loop in (each for _, each in body if isinstance(each, ast.For)):
+        every = [each for part in loop.body for each in ast.walk(part)]
+        inside = [each for each in every if isinstance(each, ast.Name)]
+        stored = {each.id for each in inside if isinstance(each.ctx, ast.Store)}
+        read = {each.id for each in inside if isinstance(each.ctx, ast.Load)} - stored
+        before = {
+            each.id
+            for each in ast.walk(function)
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+        }
+        last = next((pair for pair in body if pair[1] is loop.body[-1]), None)
+        if last is None:
+            continue
+        for name in sorted(read & before):
+            own = scope.array(ast.Name(name, ast.Load()))
+            if own is None or own.dtype.kind != "f":
+                continue
+            made = [
+                atom
+                for atom, value in scope.atoms
+                if value.shape == own.shape and value.dtype.kind == "f" and _root(atom) in stored
+            ]
+            for atom in made[:_MOST_CARRIED]:
+                new = ast.parse(f"{name} = {ast.unparse(atom)}").body[0]
+                place, statement = last
+                yield place, statement, Both([statement, new]), name
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,78 @@
+"""The lines of a backward by the values that they make: right ones, or others."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator, Sequence
+from types import CodeType
+
+from handgrad.checking.alignment.changes import Change, Place
+from handgrad.checking.alignment.lines import LineValues
+from handgrad.checking.alignment.pieces import CodePiece
+from handgrad.checking.alignment.pool import RightValues
+from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.solved import solved
+from handgrad.checking.alignment.trials import Trials
+from handgrad.checking.alignment.variants import Variant
+from handgrad.checking.trial import TrialRun, backward
+from handgrad.checking.trial import forward as run_forward
+from handgrad.forward_backward import ForwardBackward
+from handgrad.program.source import nested
+
+
+def _pass(functions: ForwardBackward, done: TrialRun) -> None:
+    _, cache = run_forward(functions, done.arrays)
+    backward(functions, copy.deepcopy(done.dy), cache)
+
+
+class Standing:
+    """For each statement True where all it makes is right, False where something is not.
+
+    A statement is not in `of` where its values are too plain to tell. A value that is not among
+    the right ones need not be wrong, for there are many ways to a gradient.
+    """
+
+    def __init__(self, pool: RightValues, trials: Trials, pieces: Sequence[CodePiece]) -> None:
+        self.pool, self.trials, self.pieces = pool, trials, pieces
+        self.of = self._judged({})
+        self.made = self.values
+
+    def _judged(self, codes: dict[CodeType, CodeType]) -> dict[ast.AST, bool]:
+        done, functions = self.trials.runs[0], self.trials.functions
+        lines = LineValues(self.pieces)
+        with self.trials.kept.put_back():
+            lines.watched(lambda: _pass(functions, done), codes)
+        self.values = lines.values
+        found: dict[ast.AST, bool] = {}
+        for statement, values in lines.values.items():
+            known = [told for each in values if (told := self.pool.has(each)) is not None]
+            if known:
+                found[statement] = all(known)
+        return found
+
+    def solved(self, scope: CallScope) -> Iterator[tuple[Place, ast.stmt, Variant]]:
+        """Changes of whole lines of a function by which departing values become right ones."""
+        for statement in ast.walk(scope.function):
+            if not isinstance(statement, ast.Assign) or statement not in self.of:
+                continue
+            values = self.made[statement]
+            if len(values) != 1:
+                continue
+            rights = self.pool.like(values[0])
+            if len(rights):
+                for each in solved(statement.value, values[0], rights, scope):
+                    yield Place(statement, "value"), statement, each
+
+    def settles(self, change: Change, piece: CodePiece) -> bool:
+        """Return whether a change makes the values of its line right, which they were not."""
+        if self.of.get(change.statement) is not False:
+            return False
+        try:
+            with change.made():
+                code = piece.compiled()
+            pairs = zip(nested(code), nested(piece.code), strict=True)
+            with self.trials.quiet(piece, code):
+                return self._judged(dict(pairs)).get(change.statement, False)
+        except Exception:  # it runs no more, or has other functions in it
+            return False

@@ -1,0 +1,129 @@
+"""Values by their indices: contractions, selections, and what is written into a part."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+from handgrad.documents.formulas.formula import (
+    Big,
+    Cases,
+    Fenced,
+    Formula,
+    Number,
+    Sign,
+    Space,
+    Symbol,
+    Text,
+    row,
+    separated,
+)
+from handgrad.equations.parts import (
+    BIG,
+    CONDITION,
+    PRODUCT,
+    SUM,
+    UNARY,
+    Part,
+    power,
+    subscripted,
+)
+from handgrad.program.node import Node
+from handgrad.program.primitives.index import Slot
+from handgrad.program.sizes import Size
+
+#: Indices of sums that are written by indices.
+_INDICES: Final = ("i", "j", "k", "l", "m", "n", "p", "q", "r", "s")
+
+
+class Writing(Protocol):
+    """What writes operands."""
+
+    def of(self, node: Node, strength: int = CONDITION) -> Formula: ...
+
+    def part(self, node: Node) -> Part: ...
+
+    def size(self, size: Size | int) -> Part: ...
+
+
+def beside(left: Formula, right: Formula) -> Formula:
+    """Two factors with room between them, so that an adjoint is told from a product with d."""
+    between = Sign("·") if isinstance(right, Number) else Space()
+    return row(left, between, right)
+
+
+def contracted(writer: Writing, node: Node) -> Part:
+    """A B with transposes where it is a matrix product, else a sum over indices."""
+    left, right, out = (tuple(node.attrs[side]) for side in ("left", "right", "out"))
+    first, second = node.args
+    inner = [index for index in left if index in right and index not in out]
+    is_matrix = len(inner) == 1 and min(len(left), len(right)) >= 2
+    if is_matrix and left[:-2] == right[:-2] == out[:-2] and len(left) == len(right) == len(out):
+        (k,) = inner
+        if out[-2] in right and out[-1] in left:
+            first, second, left, right = second, first, right, left
+        if out[-2] in left and out[-1] in right:
+            factors = [
+                _turned(writer, first, left[-2] == k),
+                _turned(writer, second, right[-1] == k),
+            ]
+            return Part(beside(*factors), PRODUCT)
+    order = dict.fromkeys((*out, *left, *right))
+    names = {index: Symbol(_INDICES[i % len(_INDICES)]) for i, index in enumerate(order)}
+    factors = [
+        subscripted(writer.part(each), separated(tuple(names[index] for index in indices))).formula
+        for each, indices in ((first, left), (second, right))
+    ]
+    summed = tuple(names[index] for index in names if index not in out)
+    body = beside(*factors)
+    return Part(Big("sum", body, separated(summed)), BIG) if summed else Part(body, PRODUCT)
+
+
+def _turned(writer: Writing, node: Node, turned: bool) -> Formula:
+    return turned_over(writer, node).formula if turned else writer.of(node, UNARY)
+
+
+def is_turned(node: Node) -> bool:
+    """True for a transpose of the last two axes."""
+    axes = tuple(node.attrs.get("axes", (1, 0)))
+    last = len(axes) - 1
+    return node.op == "transpose" and axes == (*range(last - 1), last, last - 1)
+
+
+def turned_over(writer: Writing, node: Node) -> Part:
+    """xᵀ, and x where that is one already."""
+    if is_turned(node) and not node.name:
+        return writer.part(node.args[0])
+    return power(writer.part(node), Sign("⊤"))
+
+
+def selected(writer: Writing, node: Node) -> Part:
+    """x with its index below it."""
+    x, *arrays = node.args
+    index = separated(tuple(_place(writer, each, arrays) for each in node.attrs["index"]))
+    return subscripted(writer.part(x), index)
+
+
+def stored(writer: Writing, node: Node) -> Part:
+    """An array that was written into, or added to: the latest value first."""
+    x, value, *arrays = node.args
+    index = separated(tuple(_place(writer, each, arrays) for each in node.attrs["index"]))
+    new = writer.of(value)
+    if node.op == "add_at":
+        new = row(writer.of(x, SUM), Sign("+"), writer.of(value, SUM))
+    rows = ((new, row(Text("at "), Fenced(index, "["))), (writer.of(x), Text("otherwise")))
+    return Part(Cases(rows), CONDITION)
+
+
+def _place(writer: Writing, part: Any, arrays: list[Node]) -> Formula:
+    if isinstance(part, Slot):
+        return writer.of(arrays[part.at])
+    if isinstance(part, slice):
+        return _slice(writer, part)
+    return Sign("∗") if part is None else writer.size(part).formula
+
+
+def _slice(writer: Writing, part: slice) -> Formula:
+    start = [] if part.start is None else [writer.size(part.start).formula]
+    stop = [] if part.stop is None else [writer.size(part.stop).formula]
+    step = [] if part.step is None else [Sign(":"), writer.size(part.step).formula]
+    return row(*start, Sign(":"), *stop, *step)

@@ -1,0 +1,340 @@
+"""The notation of primitives: one table, which formulas of derivations are written by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from handgrad.deriving.indexed import (
+    Writing,
+    beside,
+    contracted,
+    is_turned,
+    selected,
+    stored,
+    turned_over,
+)
+from handgrad.documents.formulas.formula import (
+    Accent,
+    Big,
+    Cases,
+    Fenced,
+    Formula,
+    Fraction,
+    Number,
+    Operator,
+    Root,
+    Script,
+    Sign,
+    Symbol,
+    Text,
+    row,
+    separated,
+)
+from handgrad.equations.parts import (
+    ATOM,
+    BIG,
+    CONDITION,
+    LOGIC,
+    PRODUCT,
+    RELATIONS,
+    SUM,
+    UNARY,
+    Part,
+    constant,
+    power,
+)
+from handgrad.program.node import Node
+from handgrad.program.sizes import Size
+
+Notation = Callable[[Writing, Node], Part]
+
+#: The digits of a number in a formula.
+_DIGITS: Final = 6
+_ONE: Final = Number("1")
+
+
+def by_name(writer: Writing, node: Node) -> Part:
+    """A function that has no sign: f with its name below it."""
+    word = Script(Symbol("f"), Text(node.op.replace("_", " ")))
+    inside = separated(tuple(map(writer.of, node.args)))
+    return Part(row(word, Fenced(inside)), UNARY)
+
+
+def shown(writer: Writing, node: Node) -> Part:
+    """What only arranges or copies an array: the array itself."""
+    return writer.part(node.args[0])
+
+
+def function(name: str) -> Notation:
+    """A function by its word in the literature: exp(x)."""
+    return lambda writer, node: Part(
+        row(Operator(name), Fenced(separated(tuple(map(writer.of, node.args))))), UNARY
+    )
+
+
+def letter(symbol: Formula) -> Notation:
+    return lambda writer, node: Part(
+        row(symbol, Fenced(separated(tuple(map(writer.of, node.args))))), UNARY
+    )
+
+
+def infix(sign: str, strength: int) -> Notation:
+    """Two operands with a sign between them; the right one binds more tightly."""
+
+    def written(writer: Writing, node: Node) -> Part:
+        left, right = node.args
+        after = strength + 1 if sign == "−" else strength
+        return Part(row(writer.of(left, strength), Sign(sign), writer.of(right, after)), strength)
+
+    return written
+
+
+def relation(sign: str) -> Notation:
+    return lambda writer, node: Part(
+        row(writer.of(node.args[0], SUM), Sign(sign), writer.of(node.args[1], SUM)), CONDITION
+    )
+
+
+def logic(sign: str) -> Notation:
+    return lambda writer, node: Part(
+        row(writer.of(node.args[0]), Sign(sign), writer.of(node.args[1])), CONDITION
+    )
+
+
+def product(writer: Writing, node: Node) -> Part:
+    left, right = node.args
+    if left is right:
+        return power(writer.part(left), Number("2"))
+    if right.op == "const" and left.op != "const":
+        left, right = right, left
+    factors = writer.of(left, PRODUCT), writer.of(right, PRODUCT)
+    if left.ndim and right.ndim:
+        return Part(row(factors[0], Sign("⊙"), factors[1]), PRODUCT)
+    return Part(beside(*factors), PRODUCT)
+
+
+def quotient(writer: Writing, node: Node) -> Part:
+    return Part(Fraction(writer.of(node.args[0]), writer.of(node.args[1])), UNARY)
+
+
+def fences(left: str) -> Notation:
+    return lambda writer, node: Part(Fenced(writer.of(node.args[0]), left), ATOM)
+
+
+def fixed(formula: Formula) -> Notation:
+    return lambda writer, node: Part(formula, ATOM)
+
+
+def raised(exponent: Formula) -> Notation:
+    return lambda writer, node: power(writer.part(node.args[0]), exponent)
+
+
+def number(writer: Writing, node: Node) -> Part:
+    value = node.attrs["value"]
+    if isinstance(value, bool | np.bool_):
+        return Part(Number(str(int(value))), ATOM)
+    if isinstance(value, complex):
+        return Part(row(constant(value.real).formula, Sign("+"), constant(value.imag).formula), SUM)
+    found = constant(float(f"{float(value):.{_DIGITS}g}"))
+    return found if found.strength != SUM else Part(found.formula, SUM)
+
+
+def table(writer: Writing, node: Node) -> Part:
+    """An array that the forward brings with it."""
+    return Part(Symbol("C"), ATOM)
+
+
+def cases(writer: Writing, node: Node) -> Part:
+    condition, one, other = node.args
+    rows = (
+        (writer.of(one), row(Text("if "), writer.of(condition))),
+        (writer.of(other), Text("otherwise")),
+    )
+    return Part(Cases(rows), CONDITION)
+
+
+def clipped(writer: Writing, node: Node) -> Part:
+    formula = writer.of(node.args[0])
+    for name, limit in zip(("max", "min"), node.args[1:], strict=False):
+        formula = row(Operator(name), Fenced(separated((formula, writer.of(limit)))))
+    return Part(formula, UNARY)
+
+
+def infinite(writer: Writing, node: Node) -> Part:
+    inside = Fenced(writer.of(node.args[0]), "|")
+    sign = "<" if node.op == "isfinite" else "="
+    return Part(row(inside, Sign(sign), Symbol("infinity")), CONDITION)
+
+
+def undefined(writer: Writing, node: Node) -> Part:
+    """Only NaN differs from itself."""
+    inside = writer.of(node.args[0], SUM)
+    return Part(row(inside, Sign("≠"), inside), CONDITION)
+
+
+def inverse(writer: Writing, node: Node) -> Part:
+    return Part(row(Sign("¬"), writer.of(node.args[0], ATOM)), CONDITION)
+
+
+def negative(writer: Writing, node: Node) -> Part:
+    return Part(row(Sign("−"), writer.of(node.args[0], PRODUCT)), SUM)
+
+
+def negative_exponent(writer: Writing, node: Node) -> Part:
+    return power(writer.part(node.args[0]), writer.of(node.args[1]))
+
+
+def softplus(writer: Writing, node: Node) -> Part:
+    inside = row(_ONE, Sign("+"), Operator("exp"), Fenced(writer.of(node.args[0])))
+    return Part(row(Operator("log"), Fenced(inside)), UNARY)
+
+
+def logistic(writer: Writing, node: Node) -> Part:
+    return Part(row(Symbol("sigma"), Fenced(writer.of(node.args[0]))), UNARY)
+
+
+def log_one_plus(writer: Writing, node: Node) -> Part:
+    inside = row(_ONE, Sign("+"), writer.of(node.args[0], SUM))
+    return Part(row(Operator("log"), Fenced(inside)), UNARY)
+
+
+def exp_minus_one(writer: Writing, node: Node) -> Part:
+    return Part(row(Operator("exp"), Fenced(writer.of(node.args[0])), Sign("−"), _ONE), SUM)
+
+
+def log_of_sum(writer: Writing, node: Node) -> Part:
+    left, right = (row(Operator("exp"), Fenced(writer.of(each))) for each in node.args)
+    return Part(row(Operator("log"), Fenced(row(left, Sign("+"), right))), UNARY)
+
+
+def root(writer: Writing, node: Node) -> Part:
+    return Part(Root(writer.of(node.args[0])), UNARY)
+
+
+def big(kind: str) -> Notation:
+    """Σ or max over the axes that are named below it, by their lengths."""
+
+    def written(writer: Writing, node: Node) -> Part:
+        x = node.args[0]
+        axes = [axis for axis in node.attrs.get("axis", ()) if axis < x.ndim]
+        some = axes and len(axes) < x.ndim
+        below = separated(tuple(writer.size(x.shape[axis]).formula for axis in axes))
+        return Part(Big(kind, writer.of(x, BIG), below if some else None), BIG)
+
+    return written
+
+
+def running(kind: str) -> Notation:
+    """A sum of all up to an element."""
+    return lambda writer, node: Part(
+        Big(kind, writer.of(node.args[0], BIG), row(Sign("≤"), Symbol("i"))), BIG
+    )
+
+
+def mean(writer: Writing, node: Node) -> Part:
+    return Part(Fenced(writer.of(node.args[0]), "⟨"), ATOM)
+
+
+def transposed(writer: Writing, node: Node) -> Part:
+    """xᵀ where the last two axes change places, else x with the order of the axes."""
+    if is_turned(node):
+        return turned_over(writer, node.args[0])
+    axes = tuple(node.attrs["axes"])
+    order = separated(tuple(Number(str(axis + 1)) for axis in axes))
+    return power(writer.part(node.args[0]), Fenced(order))
+
+
+def joined(writer: Writing, node: Node) -> Part:
+    sign = "∣" if node.attrs.get("axis", 0) == node.ndim - 1 else ";"
+    return Part(Fenced(separated(tuple(map(writer.of, node.args)), sign), "["), ATOM)
+
+
+def stacked(writer: Writing, node: Node) -> Part:
+    return Part(Fenced(separated(tuple(map(writer.of, node.args)))), ATOM)
+
+
+def counted(writer: Writing, node: Node) -> Part:
+    last = writer.size(Size.of(node.attrs["size"]) - 1).formula
+    return Part(Fenced(separated((Number("0"), _ONE, Sign("⋯"), last))), ATOM)
+
+
+def argument(kind: str) -> Notation:
+    return lambda writer, node: Part(
+        row(Operator("arg"), Big(kind, writer.of(node.args[0], BIG))), BIG
+    )
+
+
+#: Functions by their words in the literature.
+FUNCTIONS: Final = frozenset(
+    {
+        *("exp", "log", "log2", "log10", "exp2", "erf", "erfc", "sign", "max", "min", "arg"),
+        *("sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan"),
+        *("arcsinh", "arccosh", "arctanh", "sinc", "round", "sort"),
+        *("det", "diag", "trace", "tril", "triu"),
+    }
+)
+
+NOTATIONS: Final[dict[str, Notation]] = {
+    **{name: function(name) for name in sorted(FUNCTIONS)},
+    **{name: relation(sign) for name, sign in RELATIONS.items()},
+    **{name: logic(sign) for name, sign in LOGIC.items()},
+    "add": infix("+", SUM),
+    "subtract": infix("−", SUM),
+    "multiply": product,
+    "divide": quotient,
+    "negative": negative,
+    "power": negative_exponent,
+    "square": raised(Number("2")),
+    "reciprocal": raised(row(Sign("−"), _ONE)),
+    "conj": lambda writer, node: Part(Accent("bar", writer.of(node.args[0])), ATOM),
+    "sqrt": root,
+    "softplus": softplus,
+    "sigmoid": logistic,
+    "expit": logistic,
+    "log1p": log_one_plus,
+    "expm1": exp_minus_one,
+    "logaddexp": log_of_sum,
+    "maximum": function("max"),
+    "minimum": function("min"),
+    "abs": fences("|"),
+    "floor": fences("⌊"),
+    "ceil": fences("⌈"),
+    "clip": clipped,
+    "where": cases,
+    "isinf": infinite,
+    "isfinite": infinite,
+    "isnan": undefined,
+    "logical_not": inverse,
+    "invert": inverse,
+    "const": number,
+    "table": table,
+    "size": lambda writer, node: writer.size(node.attrs["size"]),
+    "sum": big("sum"),
+    "prod": big("prod"),
+    "max": big("max"),
+    "min": big("min"),
+    "any": big("max"),
+    "all": big("min"),
+    "cumsum": running("sum"),
+    "mean": mean,
+    "argmax": argument("max"),
+    "argmin": argument("min"),
+    "transpose": transposed,
+    "contract": contracted,
+    "getitem": selected,
+    "store": stored,
+    "add_at": stored,
+    "concatenate": joined,
+    "pile": stacked,
+    "arange": counted,
+    "eye": fixed(Symbol("I")),
+    "zeros": fixed(Number("0")),
+    "ones": fixed(_ONE),
+    **dict.fromkeys(
+        ("reshape", "broadcast_to", "stop", "like", "astype", "cast", "copy", "full"),
+        shown,
+    ),
+}

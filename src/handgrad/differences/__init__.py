@@ -1,0 +1,1 @@
+"""Derivatives by differences, and layers as functions of arrays that can be differenced."""
