@@ -29,6 +29,7 @@ def test_another_spelling_of_it_is_called_right(interface: Interface, tmp_path: 
         assert interface.outcome(edit, tmp_path) in ("right", "said"), edit
 
 
+@pytest.mark.usefixtures("verdict_alone")
 @rows("interface", AVAILABLE, by=framework)
 def test_a_wrong_module_is_called_wrong(interface: Interface, tmp_path: Path) -> None:
     assert interface.outcome(interface.wrong[0], tmp_path).startswith("wrong")
@@ -36,5 +37,6 @@ def test_a_wrong_module_is_called_wrong(interface: Interface, tmp_path: Path) ->
 
 @pytest.mark.slow
 @rows("interface", AVAILABLE, by=framework)
-def test_another_wrong_module_is_called_wrong(interface: Interface, tmp_path: Path) -> None:
-    assert interface.outcome(interface.wrong[1], tmp_path).startswith("wrong")
+def test_every_wrong_module_has_its_cause_looked_for(interface: Interface, tmp_path: Path) -> None:
+    for edit in interface.wrong:
+        assert interface.outcome(edit, tmp_path).startswith("wrong"), edit

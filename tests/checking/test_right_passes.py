@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.checking import CheckReport, checker
-from handgrad.checking.report import Fault
+from handgrad.checking import CheckReport
 from tests.checking.right_passes import CASES
 from tests.checking.right_passes.case import Case
 
@@ -26,14 +23,9 @@ def test_a_right_pass_is_called_right(case: Case) -> None:
     assert report.verdict == "right", report
 
 
+@pytest.mark.usefixtures("verdict_alone")
 @each_case
-def test_its_twin_is_called_wrong(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The verdict alone, which is there before the cause is looked for."""
-
-    def unknown(*given: Any, **_: Any) -> list[Fault]:
-        return [Fault(name, "unknown", "", f"d{name} is wrong", 0.0) for name in given[3]]
-
-    monkeypatch.setattr(checker, "causes", unknown)
+def test_its_twin_is_called_wrong(case: Case) -> None:
     report = report_of(case, case.wrong())
     assert report.verdict == "wrong", report
 

@@ -239,7 +239,11 @@ def test_autocast_to_bfloat16(name: str) -> None:
     theirs, ours = (each.float() for each in twins(name))
     x = drawn(name).detach().float()
     with torch.autocast("cpu", torch.bfloat16):
-        expected, found = (call(each, name, x) for each in (theirs, ours))
+        try:
+            expected = call(theirs, name, x)
+        except RuntimeError as error:  # oneDNN has its LSTM in bfloat16 on some CPUs alone
+            pytest.skip(f"PyTorch: {error}")
+        found = call(ours, name, x)
     assert_close(found.detach().float().numpy(), expected.detach().float(), "bf16 training", name)
 
 

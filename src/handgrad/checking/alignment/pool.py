@@ -76,7 +76,9 @@ def right_values(
     with within(world), np.errstate(all="ignore"):
         world.events = []
         try:
-            given = {name: _traced(value, inputs) for name, value in arguments.items()}
+            # What is no plain object, such as a layer that is called, keeps what it is handed.
+            own = copy.deepcopy(dict(arguments))
+            given = {name: _traced(value, inputs) for name, value in own.items()}
             result = run_traced(function, given)
             outputs = results_of(result[0] if has_cache(result, Tracer) else result, function)
             found = _swept(world, inputs, outputs, dy)

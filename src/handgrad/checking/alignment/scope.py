@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import sys
 from collections.abc import Iterator
 from functools import cached_property
 from types import CodeType
@@ -65,7 +66,8 @@ class CallScope:
     def array(self, node: ast.expr) -> np.ndarray | None:
         """The value where it is an array or a number, else None."""
         value = self.value(node)
-        if type(value).__module__.startswith("torch") and hasattr(value, "detach"):
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(value, torch.Tensor):
             value = value.detach().numpy()
         if isinstance(value, bool | int | float | np.ndarray | np.generic):
             found = np.asarray(value)
