@@ -4,8 +4,7 @@
 // micro-panel of A, MR × KC, stays in the first-level cache while the micro-panels of B of an NC
 // block pass by it from the second-level cache, where all of them stay.
 //   KC  as many terms as let a micro-panel of A fill the first-level cache, or with 16 registers
-//   two
-//       packed ones of A and one of B,
+//       two packed ones of A and one of B,
 //   NC  as many columns as let the micro-panels of B take half of the second-level cache,
 //   MC  as many rows as let their micro-panels of A fill it.
 // Sums run through k in order whatever KC is, so that no size changes a bit of a result.
