@@ -46,8 +46,9 @@ def command(
         str | None,
         typer.Option(
             "--format",
-            metavar="html|tex|md|pdf|slides",
-            help="Otherwise by the file's suffix; slides are HTML, or a PDF by it.",
+            metavar="FORMAT",
+            help="html, tex, md, pdf or slides (in HTML, or a PDF by the file's suffix). "
+            "Otherwise by the suffix.",
             show_default=False,
         ),
     ] = None,
