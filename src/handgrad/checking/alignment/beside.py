@@ -13,7 +13,7 @@ from handgrad.checking.report import Fault
 #: Kinds that say where a gradient is wrong, or that it is, and not by what.
 _NO_CAUSES: Final = ("unknown", "some rows", "masked rows")
 #: Kinds that describe what is wrong with it, of which a change is the cause.
-_SYMPTOMS: Final = ("gradient is zero", "other mask")
+_SYMPTOMS: Final = ("gradient is zero",)
 #: The most that a change is trusted where formulas name another line.
 _UNSURE: Final = 0.6
 
