@@ -59,7 +59,7 @@ def test_programs_of_ops(op: str) -> None:
 
 
 def traced(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What the interpreter has for a call's result, of the program that derivations are made of."""
+    """The result of a call by the interpreter, from the program that derivations are made of."""
     world = node.World()
     inputs: list[node.Node] = []
 

@@ -34,7 +34,7 @@ _KINDS: Final = EDITS | INSERTIONS
 _NEAR: Final = 1e-6
 #: Of the size of a gradient: what an explanation may leave unexplained.
 _ROUNDING: Final = 1e-3
-#: Of what is wrong, the same.
+#: The same as a part of what is wrong.
 _LEFT: Final = 0.1
 #: Insertions tried of one gradient; the contrived ones come last.
 _MOST: Final = 2000

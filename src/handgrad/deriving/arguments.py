@@ -104,7 +104,7 @@ class Arguments:
         return {name: mapped(tree, function) for name, tree in self.trees.items()}
 
     def text(self, path: Path) -> str:
-        """How a leaf is written: params["w"][0], or layer.w of a named tuple."""
+        """The text of a leaf: params["w"][0], or layer.w of a named tuple."""
         tree, found = self.trees[str(path[0])], str(path[0])
         for part in path[1:]:
             is_field = isinstance(part, str) and isinstance(tree, tuple)

@@ -32,7 +32,7 @@ class Formulas:
 
     def __init__(self, symbols: NodeSymbols, nodes: Iterable[Node]) -> None:
         self.symbols = symbols
-        #: Of what a loop's rounds read: what it is outside of them.
+        #: For each input of a loop's rounds the node that it is outside of them.
         self._outside: dict[int, Node] = {}
         for node in nodes:
             if node.op == "loop":
@@ -62,7 +62,7 @@ class Formulas:
         return NOTATIONS.get(node.op, by_name)(self, node)
 
     def _result(self, node: Node) -> Formula:
-        """What a loop leaves: a value as it is after the last round, or those of all rounds."""
+        """A result of a loop: a value as it is after the last round, or those of all rounds."""
         whole, index = node.args[0], node.attrs["index"]
         if whole.op != "loop":
             return Script(Fenced(self.of(whole)), Number(str(index + 1)))

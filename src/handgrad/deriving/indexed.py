@@ -36,7 +36,7 @@ _INDICES: Final = ("i", "j", "k", "l", "m", "n", "p", "q", "r", "s")
 
 
 class Writing(Protocol):
-    """What writes operands."""
+    """A writer of operands."""
 
     def of(self, node: Node, strength: int = CONDITION) -> Formula: ...
 

@@ -55,7 +55,7 @@ def _parameters(pair: DerivedPair) -> tuple[str, str, list[str]]:
 
 
 def _returned(pair: DerivedPair, names: list[str], gradients: str) -> list[str]:
-    """Of each parameter its gradient, or that of each array in it, or None."""
+    """For each parameter its gradient, or that of each array in it, or None."""
     made = {path: f"{gradients}[{k}]" for k, path in enumerate(pair.wanted)}
 
     def written(tree: Any) -> str:
@@ -176,7 +176,7 @@ def _compare(
         raise UnprovedError(
             f"the source for {library} fails ({type(error).__name__}: {error})"
         ) from error
-    # What cancels is a rounding error of what it is added up from.
+    # A sum that cancels is a rounding error of its terms.
     whole = max(float(np.max(np.abs(each), initial=0.0)) for each in wanted)
     rounding = 1000 * float(np.finfo(precision).eps) * whole
     for k, (one, two, right) in enumerate(zip(found, wanted, exact, strict=True)):

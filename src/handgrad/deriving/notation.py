@@ -64,7 +64,7 @@ def by_name(writer: Writing, node: Node) -> Part:
 
 
 def shown(writer: Writing, node: Node) -> Part:
-    """What only arranges or copies an array: the array itself."""
+    """The array itself, which the operation only arranges or copies."""
     return writer.part(node.args[0])
 
 

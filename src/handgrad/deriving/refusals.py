@@ -12,7 +12,7 @@ class UnreadableError(ArgumentError):
 
 
 class UnprovedError(Exception):
-    """What was derived did not stand its proof; nothing of it is returned.
+    """A derivation did not stand its proof; nothing of it is returned.
 
     setting: the path of the setting at whose other value it did not.
     """

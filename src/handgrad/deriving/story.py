@@ -62,7 +62,7 @@ class _Story:
         result = [*everything([*pair.backward.inputs, *pair.backward.body])]
         self.formulas = Formulas(NodeSymbols(nodes, result), (*nodes, *result))
         symbols = self.formulas.symbols
-        #: What comes out, with its symbol: that of its own name, or of its gradient's.
+        #: The results with their symbols: those of their own names, or of their gradients'.
         self.outputs = [
             (symbols.of(node) if node.name else symbols.named(arriving.name[1:]), node)
             for node, arriving in zip(pair.traced.program.outputs, pair.cotangents, strict=False)

@@ -195,7 +195,7 @@ class _Notes:
                 yield Paragraph((*spans_, "" if str(spans_[-1]).endswith(".") else "."))
 
     def _guards(self) -> Iterator[Block]:
-        """What the forward does where the usual case would divide by zero or meet infinity."""
+        """The forward where the usual case would divide by zero or meet infinity."""
         if not self.guarded:
             return
         before, after = self.say("guarded").split("{}")

@@ -18,11 +18,11 @@ _GAP: Final = 18.0
 #: Lengths of axes in pixels by the order in which their letters come; a number is short.
 _LENGTHS: Final = (42.0, 56.0, 34.0, 66.0, 28.0, 50.0, 38.0, 60.0)
 _SHORT: Final = 22.0
-#: How much lower a line bends than the one inside of it.
+#: A line bends so much lower than the one inside of it.
 _STEP: Final = 14.0
 _PORT: Final = 26.0
 _TEXT: Final = 18.0
-#: How far apart the lines of a value and of its gradient run.
+#: Between the lines of a value and of its gradient.
 _APART: Final = 7.0
 
 
@@ -49,7 +49,7 @@ def picture(
 
 
 class _End(NamedTuple):
-    """Where a block meets its line."""
+    """The point at which a block meets its line."""
 
     x: float
     y: float

@@ -80,7 +80,7 @@ def recompiled(
     around.args.args = [ast.arg(each) for each in dict.fromkeys((*code.co_freevars, *outer))]
     home = around.body[0] if isinstance(around.body[0], ast.ClassDef) else around
     home.body = [tree]
-    # What a change has put in two places is moved to the lines of the file once.
+    # A node that a change has put in two places is moved to the lines of the file once.
     for node in {id(each): each for each in ast.walk(tree)}.values():
         for line in ("lineno", "end_lineno"):
             if (number := getattr(node, line, None)) is not None:

@@ -18,7 +18,7 @@ from tests.checking.alignment.searched import searched
 #: Planted in a line that reads a name before it is there: it raises, which is a finding of its own.
 RAISES = "dgamma = (g * hat).sum(0)"
 JUDGED = [each for each in PLANTED if each.wrong != RAISES]
-#: Of every style of a pass one line, and all others as slow tests.
+#: One line of every style of a pass is quick, and all others are slow tests.
 FIRST = {each.name: each for each in reversed(JUDGED)}
 PARAMETERS = [
     pytest.param(each, id=str(each), marks=[] if FIRST[each.name] is each else pytest.mark.slow)

@@ -13,7 +13,7 @@ from handgrad.checking.alignment.changes import Place
 from handgrad.checking.alignment.meant import AsForward
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.variants import Variant, binary, parsed
+from handgrad.checking.alignment.variants import Variant, binary, operands, parsed
 from handgrad.checking.alignment.wording import said
 
 #: Functions of one array, element by element.
@@ -104,7 +104,7 @@ def insertions(node: ast.expr, array: np.ndarray, borrowed: Borrowed, scope: Cal
 
 def siblings(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
     """A further term that is to one of the sum as dk @ Wk.T is to dq @ Wq.T."""
-    terms = list(_terms(node))
+    terms = list(operands(node, ast.Add))
     written = {ast.unparse(each) for each in terms}
     for term in terms:
         for other in _renamed(term, scope):
@@ -112,14 +112,6 @@ def siblings(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
                 written.add(ast.unparse(other))
                 phrase = f"the term {{}} is missing beside {said(term)}"
                 yield binary(node, ast.Add(), other), "term missing", said(other), phrase
-
-
-def _terms(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        yield from _terms(node.left)
-        yield from _terms(node.right)
-    else:
-        yield node
 
 
 def _renamed(term: ast.expr, scope: CallScope) -> Iterator[ast.expr]:

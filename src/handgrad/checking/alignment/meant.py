@@ -1,4 +1,4 @@
-"""What other lines say should stand at a place: forward's index, constant, step or condition."""
+"""Changes that other lines ask for: the index, constant, step or condition that forward has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from handgrad.checking.alignment.changes import Both, Place
 from handgrad.checking.alignment.pieces import CodePiece, Function
 from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.variants import Variant, binary, option, parsed
+from handgrad.checking.alignment.variants import Variant, binary, operands, option, parsed
 from handgrad.checking.alignment.wording import said
 
 #: Values made in a round of which one may be what the next round begins with.
@@ -116,7 +116,7 @@ def of_factor(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Varian
     """A factor that stands outside of sums, put beside one of the values in them."""
     if not _is_product(node) or _is_product(place.parent):
         return
-    factors = list(_factors(node))
+    factors = list(operands(node, ast.Mult))
     for factor in factors:
         own = scope.array(factor)
         if own is None or not own.ndim:
@@ -141,14 +141,6 @@ def of_factor(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Varian
 
 def _is_product(node: ast.AST) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
-
-
-def _factors(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        yield from _factors(node.left)
-        yield from _factors(node.right)
-    else:
-        yield node
 
 
 def _multiplied(rest: list[ast.expr], name: str, factor: ast.expr) -> ast.expr:

@@ -27,7 +27,7 @@ _MOST: Final = 3000
 #: Objects within objects of which the arrays are inputs too.
 _DEEP: Final = 5
 _RELATIVE: Final = 1e-7
-#: Of what differences say, beside which the sweep is believed.
+#: The sweep is believed where it is this close to the differences.
 _VOUCHED: Final = 1e-4
 
 
@@ -76,7 +76,7 @@ def right_values(
     with within(world), np.errstate(all="ignore"):
         world.events = []
         try:
-            # What is no plain object, such as a layer that is called, keeps what it is handed.
+            # A layer that is called is no plain object, and keeps the arrays that it is handed.
             own = copy.deepcopy(dict(arguments))
             given = {name: _traced(value, inputs) for name, value in own.items()}
             result = run_traced(function, given)

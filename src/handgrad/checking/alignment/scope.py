@@ -30,7 +30,7 @@ _CALLS: Final = frozenset(
 
 
 def evaluated(node: ast.expr, scope: dict[str, Any], names: dict[str, Any]) -> Any:
-    """What an expression gives with these variables, None where that takes an unknown call."""
+    """The value of an expression with these variables, None where that takes an unknown call."""
     if not all(map(_is_pure, ast.walk(node))):
         return None
     tree = ast.fix_missing_locations(ast.Expression(copy.deepcopy(node)))

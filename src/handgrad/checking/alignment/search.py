@@ -247,13 +247,14 @@ class SourceSearch:
 
     def _solved(self, piece: CodePiece) -> Iterator[Sized]:
         standing = self.standing
+        known: dict[ast.AST, list[str]] = {}
         for function, call in piece.regions if standing is not None else ():
             assert standing is not None
             for place, statement, variant in standing.solved(CallScope(function, call)):
                 new, kind, part, phrase = variant
                 said_so = phrase.replace("{}", part)
                 change = Change(place, new, kind, part, said_so, statement)
-                yield size_of(change, {}), change, piece
+                yield size_of(change, known), change, piece
 
     def _is_right(self, change: Change) -> bool:
         """Return whether the line of a change makes right values as it is."""

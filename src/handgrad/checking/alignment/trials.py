@@ -27,7 +27,7 @@ from handgrad.forward_backward import ForwardBackward
 _RELATIVE = 1e-6
 #: What is right has to be known this well, or a change proves nothing.
 _KNOWN = 1e-4
-#: Of what was wrong, and of a gradient's size: what may be left by a change that puts it right.
+#: A change that puts a gradient right may leave these parts of what was wrong, and of its size.
 _LEFT = 0.1
 _ROUNDING = 1e-9
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any, Final
 
 #: A new node, the kind of the fault, the part concerned, and the sentence.
@@ -18,6 +19,15 @@ def parsed(text: str) -> ast.expr:
 def binary(left: ast.expr, op: ast.operator, right: ast.expr) -> ast.expr:
     """An operation on nodes that may stand elsewhere in the tree too: none of them is changed."""
     return ast.BinOp(left, op, right)
+
+
+def operands(node: ast.expr, op: type[ast.operator]) -> Iterator[ast.expr]:
+    """The terms of a sum or the factors of a product, however its brackets stand."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, op):
+        yield from operands(node.left, op)
+        yield from operands(node.right, op)
+    else:
+        yield node
 
 
 def option(name: str, value: Any) -> ast.keyword:
