@@ -1,5 +1,6 @@
 """`hg.derive`: what it derives is right, closed where a closed form is known, and runs anywhere."""
 
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -380,6 +381,21 @@ def test_no_word_stands_in_the_page_of_an_op(op):
         derived = hg.derive(op)
     except ArgumentError:  # a refusal is an answer; what is refused is tested elsewhere
         return
+    assert_symbols(derived)
+
+
+def twice_each(x, w):
+    """No value within has a name; the digits repeat no pattern, so that no loop is made of them."""
+    digits = map(int, "314159265358979323846264")
+    return reduce(lambda a, k: np.maximum(np.sin(w**k) * a, a - k), digits, x)
+
+
+def test_a_long_value_is_written_once_and_named_where_it_is_used():
+    derived = hg.derive(twice_each, x=("N", "D"), w=("D",))
+    page = derived.notes().document
+    lines = [to_latex(b.formula) for b in opened(page.blocks) if isinstance(b, Equation)]
+    assert len(lines) < 400
+    assert max(map(len, lines)) < 400
     assert_symbols(derived)
 
 

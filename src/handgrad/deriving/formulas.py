@@ -40,7 +40,7 @@ class Formulas:
                 self._outside |= dict(zip(map(id, inputs), node.args, strict=False))
 
     def equation(self, node: Node) -> Formula:
-        """A named node with what it is."""
+        """A node that has a symbol, with what it is."""
         return row(self.symbols.of(node), Sign("="), self.inside(node).formula)
 
     def of(self, node: Node, strength: int = CONDITION) -> Formula:
@@ -49,7 +49,7 @@ class Formulas:
         return fenced(formula, own) if own < strength else formula
 
     def part(self, node: Node) -> Part:
-        if node.name and node.op not in ("const", "size"):
+        if node in self.symbols:
             return Part(self.symbols.of(node), ATOM)
         return self.inside(node)
 

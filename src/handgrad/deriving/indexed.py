@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
+from handgrad.deriving.symbols import NodeSymbols
 from handgrad.documents.formulas.formula import (
     Big,
     Cases,
@@ -36,7 +37,9 @@ _INDICES: Final = ("i", "j", "k", "l", "m", "n", "p", "q", "r", "s")
 
 
 class Writing(Protocol):
-    """A writer of operands."""
+    """A writer of operands; those that have `symbols` are written by them."""
+
+    symbols: NodeSymbols
 
     def of(self, node: Node, strength: int = CONDITION) -> Formula: ...
 
@@ -91,7 +94,7 @@ def is_turned(node: Node) -> bool:
 
 def turned_over(writer: Writing, node: Node) -> Part:
     """xᵀ, and x where that is one already."""
-    if is_turned(node) and not node.name:
+    if is_turned(node) and node not in writer.symbols:
         return writer.part(node.args[0])
     return power(writer.part(node), Sign("⊤"))
 

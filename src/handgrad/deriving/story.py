@@ -143,14 +143,14 @@ class _Story:
         return Equation(formula, str(self.count), shape)
 
     def _lines(self, program: Program, known: Sequence[Node]) -> Iterator[Block]:
-        """An equation for each named node; the rounds of a loop come where the loop does."""
+        """An equation for each node with a symbol; a loop's rounds come where the loop does."""
         seen = {id(n) for n in known}
         for node in program.body:
             if id(node) in seen or node.op in ("input", "part"):
                 continue
             if node.op == "loop":
                 yield from self._rounds(node)
-            elif node.name:
+            elif node in self.formulas.symbols:
                 yield self._numbered(self.formulas.equation(node), self._shape(node))
 
     def _rounds(self, node: Node) -> Iterator[Block]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from handgrad.documents.formulas.formula import (
@@ -29,6 +30,10 @@ _PRIMES: Final = 2
 _TAKEN: Final = "deijkl"
 #: Letters that count the rounds of loops, those of loops inside later.
 _COUNTERS: Final = "tijk"
+#: A value used again has a symbol of its own from so many operations on, and any from so many:
+#: written out at each use, a chain of n stores would be of length 2ⁿ.
+_LONG_AGAIN: Final = 8
+_LONG: Final = 40
 
 
 class NodeSymbols:
@@ -64,9 +69,19 @@ class NodeSymbols:
             for i, node in enumerate(several):
                 self._nodes[id(node)] = _again(self.named(name), i, len(several))
                 self.codes.setdefault(self._nodes[id(node)], name)
+        long = list(_long(nodes))
+        if long:
+            self._bases[""] = self._free("")
+        for i, node in enumerate(long):
+            self._nodes[id(node)] = _again(self._bases[""], i, len(long))
+
+    def __contains__(self, node: Node) -> bool:
+        """True for a node that is written as a symbol wherever it is used."""
+        named = bool(node.name) or id(node) in self._nodes
+        return named and node.op not in ("const", "size")
 
     def of(self, node: Node) -> Formula:
-        """The symbol of a node that has a name."""
+        """The symbol of a node that has one."""
         return self._nodes.get(id(node)) or self.named(node.name)
 
     def named(self, name: str) -> Formula:
@@ -119,6 +134,20 @@ class NodeSymbols:
                 return Symbol(each)
         first = own[0] if own and own[0] not in _TAKEN else "u"
         return next(found for found in _numbered(Symbol(first)) if found not in taken)
+
+
+def _long(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Nodes without a name whose formulas are too long to be written out at each use."""
+    uses = Counter(id(arg) for node in nodes for arg in node.args)
+    lengths: dict[int, int] = {}
+    for node in nodes:
+        length = 1 + sum(lengths.get(id(arg), 1) for arg in node.args)
+        if node.name or node.op in ("const", "input", "loop", "part", "size"):
+            length = 1
+        elif length >= (_LONG if uses[id(node)] == 1 else _LONG_AGAIN):
+            length = 1
+            yield node
+        lengths[id(node)] = length
 
 
 def _letters(nodes: Iterable[Node]) -> Iterator[str]:
