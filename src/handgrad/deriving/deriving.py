@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -32,6 +33,7 @@ from handgrad.deriving.targets import forward_of, op_examples
 from handgrad.deriving.traced import Traced, traced
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.program.node import Node, Refused, within
+from handgrad.program.tensors.running import of_arrays
 
 
 def derive(
@@ -44,14 +46,15 @@ def derive(
 ) -> Derivation:
     """The backward of a forward, derived from it alone.
 
-    `forward` is a function that takes arrays and returns y, several results, or (y, cache), of
-    which the cache is left aside; or an op, such as "layer_norm". Arrays are given as examples, or
-    as shapes in letters, such as x=("N", "D"), mask=("N", "D", bool) and tokens=("N", int), which
-    tell axes apart that are of one length by chance; dicts, tuples and lists of them are taken as
-    they are. Other arguments are settings, a tuple of numbers where the forward takes no array of
-    that shape. `assume` states sums that are constant, such as {"sum(q, -1)": 1}. `wrt` names the
-    arrays that get a gradient; all of floats unless given. With `save="least"` the forward keeps as
-    few bytes as the backward can do with, which computes the rest again.
+    `forward` is a function that takes arrays of NumPy, or tensors of PyTorch, and returns y,
+    several results, or (y, cache), of which the cache is left aside; or an op, such as
+    "layer_norm". Arrays are given as examples, or as shapes in letters, such as x=("N", "D"),
+    mask=("N", "D", bool) and tokens=("N", int), which tell axes apart that are of one length by
+    chance; dicts, tuples and lists of them are taken as they are. Other arguments are settings, a
+    tuple of numbers where the forward takes no array of that shape. `assume` states sums that are
+    constant, such as {"sum(q, -1)": 1}. `wrt` names the arrays that get a gradient; all of floats
+    unless given. With `save="least"` the forward keeps as few bytes as the backward can do with,
+    which computes the rest again.
 
     Where a branch of the forward hangs on a value, a size or a setting, the derived forward raises
     ValueError where it would go another way. At a tie max gives each its share, and maximum(x, 0)
@@ -166,27 +169,35 @@ class Deriving:
         """Numbers that the forward is defined for. Raises ArgumentError where it always fails."""
         sampler = Sampler(arguments, self.facts)
         failed: Exception | None = None
-        runs: tuple[Any, Any] | None = None
+        choice: tuple[Any, Any] | None = None  # the first that runs, or is finite once
+        is_finite = False
         for _ in sampler.choices():
             values = sampler.draw(np.random.default_rng(1), sampler.lengths(), examples=True)
             try:
-                result = called(self.function, arguments.parameters, values)
+                result = called(of_arrays(self.function), arguments.parameters, values)
             except Exception as error:  # sizes or values that do not fit, in the user's words
                 failed = failed or error
                 continue
-            floats = [
-                x for x in leaves(result) if getattr(getattr(x, "dtype", None), "kind", "") == "f"
-            ]
-            if all(x.size and np.all(np.isfinite(x)) for x in floats):
-                return sampler
-            runs = runs or (dict(sampler.domains), sampler.order)
-        if runs is None:
+            if _is_finite(result):
+                if all(map(_is_finite, self._further(sampler))):
+                    return sampler
+                if not is_finite:
+                    choice, is_finite = (dict(sampler.domains), sampler.order), True
+            choice = choice or (dict(sampler.domains), sampler.order)
+        if choice is None:
             raise ArgumentError(
                 f"derive: the forward fails on its example: {type(failed).__name__}: {failed}; "
                 "allowed: arrays or shapes that it takes"
             ) from failed
-        sampler.domains, sampler.order = runs
+        sampler.domains, sampler.order = choice
         return sampler
+
+    def _further(self, sampler: Sampler) -> Iterator[Any]:
+        """Results on further numbers: those that are finite once may be so by chance."""
+        for seed in (2, 3):
+            values = sampler.draw(np.random.default_rng(seed), sampler.lengths())
+            with suppress(Exception):  # of numbers that the forward refuses by itself
+                yield called(of_arrays(self.function), sampler.arguments.parameters, values)
 
     def _traced(self, sampler: Sampler, ties: str = "first") -> Traced:
         lengths = sampler.lengths()
@@ -265,6 +276,12 @@ class Deriving:
         is_least = self.save is not None
         pair = assemble(found, sweep.wanted, sweep.cotangents, gradients, keeps_least=is_least)
         return pair, steps
+
+
+def _is_finite(result: Any) -> bool:
+    """True where a result has floats, all of them finite."""
+    found = [x for x in leaves(result) if getattr(getattr(x, "dtype", None), "kind", "") == "f"]
+    return all(x.size and np.all(np.isfinite(x)) for x in found)
 
 
 @dataclass

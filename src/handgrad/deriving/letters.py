@@ -51,8 +51,9 @@ def solution(size: Size, letter: str, known: Mapping[str, str]) -> str | None:
     base = "{}"
     if rest != Size.of(0):
         text, precedence = names.size(rest)
-        base = f"({{}} - {text if precedence > 5 else f'({text})'})"
+        base += f" - {text if precedence > 5 else f'({text})'}"
     if factor == Size.of(1):
-        return base.strip("()")
+        return base
     text, precedence = names.size(factor)
-    return f"{base} // {text if precedence == 9 else f'({text})'}"
+    whole = base if base == "{}" else f"({base})"
+    return f"{whole} // {text if precedence == 9 else f'({text})'}"

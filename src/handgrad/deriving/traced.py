@@ -16,6 +16,8 @@ from handgrad.program import primitives as primitives
 from handgrad.program.loops import rolled
 from handgrad.program.node import Node, Program, World, as_node, within
 from handgrad.program.sizes import Size
+from handgrad.program.tensors.module import ATTRIBUTES
+from handgrad.program.tensors.running import of_arrays, takes_tensors
 from handgrad.program.trace import Refused, TracedInt, Tracer, unwrap
 from handgrad.program.trace import run as run_traced
 
@@ -34,7 +36,7 @@ class Traced:
 
     def results(self, values: Mapping[str, Any]) -> list[Any]:
         """What the forward itself gives that is floats, on arrays."""
-        found = called(self.function, self.arguments.parameters, values)
+        found = called(of_arrays(self.function), self.arguments.parameters, values)
         found = [np.asarray(x) for x in leaves(found[0] if self.has_cache else found)]
         return [x for x in found if x.dtype.kind == "f"]
 
@@ -64,6 +66,7 @@ def traced(
     w = World()
     w.ties = ties
     w.lengths |= lengths
+    w.attributes = ATTRIBUTES if takes_tensors(function) else {}
     inputs: dict[Path, Node] = {}
     numbers: dict[Path, Node] = {}
 

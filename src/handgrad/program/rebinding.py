@@ -23,6 +23,7 @@ from handgrad.program.standins import (
     shown_module,
 )
 from handgrad.program.stepping import stepped
+from handgrad.program.tensors.module import shown_function_of
 
 _LIBRARIES = {*ARRAY_MODULES, *sys.stdlib_module_names, "torch", "jax", "array_api_compat"}
 #: Packages whose decorators only check what a function is given.
@@ -52,6 +53,8 @@ class Rebinder:
             return functools.partial(self.shown(x.func), *map(self.shown, x.args), **keywords)
         if is_function(x):
             return shown_function(x)
+        if (tensors := shown_function_of(x)) is not None:
+            return tensors
         if callable(x) and id(x) in _IN_ROUNDS:
             return _IN_ROUNDS[id(x)]
         if isinstance(x, types.FunctionType):

@@ -87,7 +87,8 @@ def _shape(a: Any) -> Any:
 @special(np.size)
 def _size(a: Any, axis: int | None = None) -> Any:
     array = traced_array(a) if not isinstance(a, list | tuple) else _array(a)
-    return array.size if axis is None else array.shape[axis]
+    whole = functools.reduce(operator.mul, array.shape, 1)
+    return whole if axis is None else array.shape[axis]
 
 
 def _depth(a: Any) -> int:

@@ -21,6 +21,8 @@ from handgrad.program.special import size_quotient, traced_array
 from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, call_method, traced, wrap
 
 ARRAY_MODULES = ("numpy", "scipy", "math")
+#: Stand-ins for the modules of other packages, by the package.
+MODULES: dict[str, Callable[[types.ModuleType], Any]] = {}
 
 
 def held_in(x: Any) -> Node | None:
@@ -382,4 +384,7 @@ def shown_module(module: types.ModuleType) -> Any:
     """An array library's module by its stand-in, others as they are."""
     if module in (functools, itertools):
         return PythonModule(module)
-    return Module(module) if module.__name__.split(".")[0] in ARRAY_MODULES else module
+    home = module.__name__.split(".")[0]
+    if home in MODULES:
+        return MODULES[home](module)
+    return Module(module) if home in ARRAY_MODULES else module

@@ -22,6 +22,8 @@ from handgrad.program.views import Step, read, steps, written
 
 #: Functions that take tracers as they are: those that change arrays, and those that ask for facts.
 SPECIAL: dict[Any, Callable[..., Any]] = {}
+#: For a library whose own code meets tracers: what does its functions in their place.
+OVERRIDES: dict[str, Callable[..., Any]] = {}
 #: Functions whose result shares the memory of their first operand, where NumPy can.
 VIEWS = {
     *(np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.squeeze),
@@ -38,6 +40,20 @@ class TracedInt(WholeNumber):
 
     def scalar(self) -> Tracer:
         return Tracer(as_node(self.size))
+
+
+class _ByLibrary:
+    """An attribute of NumPy's arrays that those of another library have otherwise."""
+
+    def __init__(self, own: Any) -> None:
+        self._own = own
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, tracer: Any, owner: type) -> Any:
+        other = world().attributes.get(self._name)
+        return self._own.__get__(tracer, owner) if other is None else other(tracer)
 
 
 class Tracer(Operators):
@@ -117,12 +133,13 @@ class Tracer(Operators):
     def dtype(self) -> np.dtype[Any]:
         return np.asarray(self._node.value).dtype
 
-    @property
-    def size(self) -> Any:
+    def _count(self) -> Any:
         total = ONE
         for s in self.node.shape:
             total = total * s
         return wrap(total)
+
+    size = _ByLibrary(property(_count))
 
     @property
     def strides(self) -> tuple[Any, ...]:
@@ -149,6 +166,12 @@ class Tracer(Operators):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return call(function, *args, **kwargs)
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        return OVERRIDES["torch"](function, args, kwargs or {})
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         world().refuse("a library asks for the numbers of a traced array")
@@ -225,6 +248,7 @@ class Tracer(Operators):
     def copy(self, order: str = "C") -> Tracer:
         return Tracer(self.node)
 
+    @_ByLibrary
     def view(self, *kind: Any) -> Tracer:
         if kind and np.dtype(kind[0]) != self.dtype:
             world().refuse("view() as another type")
@@ -237,7 +261,13 @@ class Tracer(Operators):
             return self.flat[place[0]]
         return self[place[0] if len(place) == 1 else place]
 
+    transpose, flatten, sort, reshape = map(
+        _ByLibrary, (Operators.transpose, Operators.flatten, Operators.sort, Operators.reshape)
+    )
+
     def __getattr__(self, name: str) -> Any:
+        if name in (other := world().attributes):
+            return other[name](self)
         function = name if name in FUNCTIONS else getattr(np, name, None)
         known = function is name or (callable(function) and not isinstance(function, type))
         if name.startswith("_") or not known:

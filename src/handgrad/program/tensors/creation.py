@@ -1,0 +1,83 @@
+"""Tensors made from sizes, and from other tensors' shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handgrad.program.tensors.table import one_tuple, torch_function, torch_method, xp
+
+
+def kind(dtype: Any, otherwise: Any = float) -> Any:
+    return otherwise if dtype is None else dtype
+
+
+@torch_function("zeros", "empty")
+def zeros(*size: Any, dtype: Any = None, **_: Any) -> Any:
+    return xp.zeros(one_tuple(size), dtype=kind(dtype))
+
+
+@torch_function()
+def ones(*size: Any, dtype: Any = None, **_: Any) -> Any:
+    return xp.ones(one_tuple(size), dtype=kind(dtype))
+
+
+@torch_function()
+def full(size: Any, fill_value: Any, *, dtype: Any = None, **_: Any) -> Any:
+    return xp.full(size, fill_value, dtype=dtype)
+
+
+@torch_function()
+def eye(n: Any, m: Any = None, *, dtype: Any = None, **_: Any) -> Any:
+    return xp.eye(n, m, dtype=kind(dtype))
+
+
+@torch_function()
+def arange(*ends: Any, dtype: Any = None, device: Any = None, **_: Any) -> Any:
+    made = xp.arange(*ends)
+    return made if dtype is None else made.astype(dtype)
+
+
+@torch_function()
+def linspace(start: Any, end: Any, steps: Any, **_: Any) -> Any:
+    return xp.linspace(start, end, steps)
+
+
+@torch_function("zeros_like", "empty_like")
+def zeros_like(x: Any, *, dtype: Any = None, **_: Any) -> Any:
+    return xp.zeros_like(x, dtype=dtype)
+
+
+@torch_function()
+def ones_like(x: Any, *, dtype: Any = None, **_: Any) -> Any:
+    return xp.ones_like(x, dtype=dtype)
+
+
+@torch_function()
+def full_like(x: Any, fill_value: Any, *, dtype: Any = None, **_: Any) -> Any:
+    return xp.full_like(x, fill_value, dtype=dtype)
+
+
+@torch_function("tensor", "as_tensor", "asarray", "from_numpy")
+def tensor(data: Any, dtype: Any = None, device: Any = None, **_: Any) -> Any:
+    made = xp.asarray(data) if not isinstance(data, list | tuple) else xp.array(data)
+    return made if dtype is None else made.astype(dtype)
+
+
+@torch_method("new_zeros", "new_empty")
+def new_zeros(x: Any, *size: Any, dtype: Any = None, **_: Any) -> Any:
+    return xp.zeros(one_tuple(size), dtype=kind(dtype, x.dtype))
+
+
+@torch_method()
+def new_ones(x: Any, *size: Any, dtype: Any = None, **_: Any) -> Any:
+    return xp.ones(one_tuple(size), dtype=kind(dtype, x.dtype))
+
+
+@torch_method()
+def new_full(x: Any, size: Any, fill_value: Any, *, dtype: Any = None, **_: Any) -> Any:
+    return xp.full(size, fill_value, dtype=kind(dtype, x.dtype))
+
+
+@torch_method()
+def new_tensor(x: Any, data: Any, *, dtype: Any = None, **_: Any) -> Any:
+    return tensor(data, kind(dtype, x.dtype))

@@ -1,0 +1,216 @@
+"""Losses of torch.nn.functional, with PyTorch's reductions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handgrad.program.tensors.functional import cosine_similarity, pairwise_distance
+from handgrad.program.tensors.methods import numel
+from handgrad.program.tensors.table import refuse, special, torch_function, xp
+
+
+def _whole(loss: Any, reduction: str) -> Any:
+    match reduction:
+        case "mean":
+            return xp.mean(loss)
+        case "sum":
+            return xp.sum(loss)
+        case "none":
+            return loss
+    return refuse(f"reduction is {reduction!r}; mean, sum and none are known")
+
+
+@torch_function()
+def mse_loss(x: Any, target: Any, *_: Any, reduction: str = "mean", **__: Any) -> Any:
+    return _whole((x - target) ** 2, reduction)
+
+
+@torch_function()
+def l1_loss(x: Any, target: Any, *_: Any, reduction: str = "mean", **__: Any) -> Any:
+    return _whole(xp.absolute(x - target), reduction)
+
+
+@torch_function()
+def smooth_l1_loss(
+    x: Any, target: Any, *_: Any, reduction: str = "mean", beta: Any = 1.0, **__: Any
+) -> Any:
+    e = xp.absolute(x - target)
+    return _whole(xp.where(e < beta, 0.5 * e * e / beta, e - 0.5 * beta), reduction)
+
+
+@torch_function()
+def huber_loss(
+    x: Any, target: Any, reduction: str = "mean", delta: Any = 1.0, weight: Any = None
+) -> Any:
+    e = xp.absolute(x - target)
+    return _whole(xp.where(e <= delta, 0.5 * e * e, delta * (e - 0.5 * delta)), reduction)
+
+
+@torch_function()
+def binary_cross_entropy(
+    x: Any, target: Any, weight: Any = None, *_: Any, reduction: str = "mean", **__: Any
+) -> Any:
+    """The logarithms are at least −100, as PyTorch has them."""
+    logs = xp.maximum(xp.log(x), -100.0), xp.maximum(xp.log1p(-x), -100.0)
+    loss = -(target * logs[0] + (1 - target) * logs[1])
+    return _whole(loss if weight is None else loss * weight, reduction)
+
+
+@torch_function()
+def binary_cross_entropy_with_logits(
+    x: Any,
+    target: Any,
+    weight: Any = None,
+    *_: Any,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+    **__: Any,
+) -> Any:
+    positive = target * special.log_expit(x)
+    if pos_weight is not None:
+        positive = pos_weight * positive
+    loss = -(positive + (1 - target) * special.log_expit(-x))
+    return _whole(loss if weight is None else loss * weight, reduction)
+
+
+@torch_function()
+def kl_div(
+    x: Any, target: Any, *_: Any, reduction: str = "mean", log_target: bool = False, **__: Any
+) -> Any:
+    """x is a logarithm; a target of 0 adds nothing."""
+    loss = (
+        xp.exp(target) * (target - x) if log_target else special.xlogy(target, target) - target * x
+    )
+    if reduction == "batchmean":
+        return xp.sum(loss) / x.shape[0]
+    return _whole(loss, reduction)
+
+
+@torch_function()
+def poisson_nll_loss(
+    x: Any, target: Any, log_input: bool = True, *_: Any, reduction: str = "mean", **o: Any
+) -> Any:
+    if o.get("full"):
+        refuse("poisson_nll_loss with full=True is not known")
+    eps = o.get("eps", 1e-8)
+    loss = xp.exp(x) - target * x if log_input else x - target * xp.log(x + eps)
+    return _whole(loss, reduction)
+
+
+@torch_function()
+def gaussian_nll_loss(
+    x: Any, target: Any, var: Any, full: bool = False, eps: Any = 1e-6, reduction: str = "mean"
+) -> Any:
+    variance = xp.maximum(var, eps)
+    loss = 0.5 * (xp.log(variance) + (x - target) ** 2 / variance)
+    return _whole(loss + 0.9189385332046727 if full else loss, reduction)
+
+
+@torch_function()
+def nll_loss(
+    x: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """Minus the logarithm at each target's class; those of `ignore_index` add nothing."""
+    logs = xp.moveaxis(x, 1, -1) if x.ndim > 1 else x
+    kept = target != ignore_index
+    at = xp.where(kept, target, 0)
+    weights = xp.where(kept, 1.0 if weight is None else weight[at], 0.0)
+    loss = -weights * xp.take_along_axis(logs, at[..., None], axis=-1)[..., 0]
+    return xp.sum(loss) / xp.sum(weights) if reduction == "mean" else _whole(loss, reduction)
+
+
+@torch_function()
+def cross_entropy(
+    x: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: Any = 0.0,
+) -> Any:
+    """Of classes, or of probabilities where the targets have the shape of x."""
+    axis = 1 if x.ndim > 1 else 0
+    logs = special.log_softmax(x, axis=axis)
+    smooth = not (type(label_smoothing) in (int, float) and label_smoothing == 0)
+    if target.node.kind == "f":
+        if smooth:
+            target = target * (1 - label_smoothing) + label_smoothing / x.shape[axis]
+        weights = 1.0 if weight is None else _by_class(weight, x)
+        loss = -xp.sum(weights * target * logs, axis=axis)
+        if reduction == "mean":
+            return xp.sum(loss) / numel(loss)
+        return _whole(loss, reduction)
+    plain = nll_loss(logs, target, weight, None, ignore_index, None, reduction)
+    if not smooth:
+        return plain
+    weights = 1.0 if weight is None else _by_class(weight, x)
+    kept = target != ignore_index
+    spread = xp.where(kept, -xp.sum(weights * logs, axis=axis), 0.0)
+    if reduction == "mean":
+        at = xp.where(kept, target, 0)
+        each = xp.where(kept, 1.0 if weight is None else weight[at], 0.0)
+        spread = xp.sum(spread) / xp.sum(each)
+    else:
+        spread = _whole(spread, reduction)
+    return (1 - label_smoothing) * plain + label_smoothing / x.shape[axis] * spread
+
+
+def _by_class(weight: Any, x: Any) -> Any:
+    return weight if x.ndim == 1 else xp.reshape(weight, (-1, *(1,) * (x.ndim - 2)))
+
+
+@torch_function()
+def margin_ranking_loss(
+    a: Any, b: Any, target: Any, margin: Any = 0, *_: Any, reduction: str = "mean", **__: Any
+) -> Any:
+    return _whole(xp.maximum(-target * (a - b) + margin, 0), reduction)
+
+
+@torch_function()
+def hinge_embedding_loss(
+    x: Any, target: Any, margin: Any = 1.0, *_: Any, reduction: str = "mean", **__: Any
+) -> Any:
+    loss = xp.where(target == 1, x, xp.where(target == -1, xp.maximum(margin - x, 0), 0.0))
+    return _whole(loss, reduction)
+
+
+@torch_function()
+def soft_margin_loss(x: Any, target: Any, *_: Any, reduction: str = "mean", **__: Any) -> Any:
+    return _whole(-special.log_expit(target * x), reduction)
+
+
+@torch_function()
+def cosine_embedding_loss(
+    a: Any, b: Any, target: Any, margin: Any = 0, *_: Any, reduction: str = "mean", **__: Any
+) -> Any:
+    cosine = cosine_similarity(a, b, -1)
+    loss = xp.where(target == 1, 1 - cosine, xp.maximum(cosine - margin, 0))
+    return _whole(loss, reduction)
+
+
+@torch_function()
+def triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: Any = 1.0,
+    p: Any = 2,
+    eps: Any = 1e-6,
+    swap: bool = False,
+    *_: Any,
+    reduction: str = "mean",
+    **__: Any,
+) -> Any:
+    near = pairwise_distance(anchor, positive, p, eps)
+    far = pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = xp.minimum(far, pairwise_distance(positive, negative, p, eps))
+    return _whole(xp.maximum(near - far + margin, 0), reduction)

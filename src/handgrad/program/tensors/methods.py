@@ -1,0 +1,129 @@
+"""Methods and attributes that tensors have where PyTorch has no function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from handgrad.program.node import build
+from handgrad.program.tensors.table import refuse, torch_function, torch_method
+from handgrad.program.tracer import Tracer
+
+
+@torch_method()
+def size(x: Any, dim: Any = None) -> Any:
+    return x.shape if dim is None else x.shape[dim]
+
+
+@torch_method("dim", "ndimension")
+def dim(x: Any) -> int:
+    count: int = x.ndim
+    return count
+
+
+@torch_function()
+@torch_method("nelement")
+def numel(x: Any) -> Any:
+    whole: Any = 1
+    for length in x.shape:
+        whole = whole * length
+    return whole
+
+
+@torch_function("clone")
+@torch_method("contiguous", "cpu", "cuda", "requires_grad_", "pin_memory", "double", "resolve_conj")
+def same(x: Any, *_: Any, **__: Any) -> Any:
+    return Tracer(x.node)
+
+
+@torch_method("float", "half", "bfloat16")
+def as_floats(x: Any, *_: Any, **__: Any) -> Any:
+    """Floats; in how many bits they are computed does not matter for a derivation."""
+    return x if x.node.kind == "f" else x.astype(float)
+
+
+@torch_method("long", "int", "short")
+def as_integers(x: Any, *_: Any, **__: Any) -> Any:
+    return x if x.node.kind == "i" else x.astype(int)
+
+
+@torch_method("bool")
+def as_truths(x: Any, *_: Any, **__: Any) -> Any:
+    return x if x.node.kind == "b" else x.astype(bool)
+
+
+@torch_method("to", "type")
+def to(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Another type, or another device, where a traced array is everywhere."""
+    for each in (*args, kwargs.get("dtype")):
+        if type(each) is Tracer:
+            return type_as(x, each)
+        if each is None or isinstance(each, str | bool):
+            continue
+        try:
+            return _in_kind(x, np.dtype(each).kind)
+        except TypeError:
+            continue
+    return x
+
+
+@torch_method()
+def type_as(x: Any, other: Any) -> Any:
+    return _in_kind(x, other.node.kind)
+
+
+def _in_kind(x: Any, kind: str) -> Any:
+    casts = {"f": as_floats, "i": as_integers, "b": as_truths}
+    return casts[kind.replace("u", "i")](x)
+
+
+@torch_function()
+@torch_method("detach")
+def detach(x: Any) -> Any:
+    """The values, which pass no gradient on."""
+    return Tracer(build("stop", x.node))
+
+
+@torch_function()
+def is_floating_point(x: Any) -> bool:
+    kind: str = x.node.kind
+    return kind == "f"
+
+
+@torch_function()
+def is_tensor(x: Any) -> bool:
+    return type(x) is Tracer
+
+
+@torch_function()
+def is_complex(x: Any) -> bool:
+    kind: str = x.node.kind
+    return kind == "c"
+
+
+@torch_method("is_contiguous")
+def is_contiguous(x: Any, *_: Any, **__: Any) -> bool:
+    return True
+
+
+@torch_method("numpy", "tolist")
+def numpy(x: Any, *_: Any, **__: Any) -> Any:
+    refuse("the numbers of a tensor are asked for")
+
+
+@torch_method("backward")
+def backward(x: Any, *_: Any, **__: Any) -> Any:
+    refuse("a backward pass is made here; give the forward alone")
+
+
+@torch_method("zero_")
+def zero_(x: Any) -> Any:
+    x.assign(0)
+    return x
+
+
+@torch_method("fill_", "copy_")
+def fill_(x: Any, value: Any, *_: Any) -> Any:
+    x.assign(value)
+    return x

@@ -1,0 +1,117 @@
+"""The modules of PyTorch as a traced function sees them, and the attributes of its tensors."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.program.standins import MODULES
+from handgrad.program.tensors import methods, shapes
+from handgrad.program.tensors.choosing import where
+from handgrad.program.tensors.table import TENSOR_FUNCTIONS, TENSOR_METHODS, refuse
+from handgrad.program.tracer import OVERRIDES, Tracer
+
+#: Modules whose functions are in the table without the module's name.
+_PLAIN: Final = ("torch", "torch.nn.functional", "torch.special", "torch.functional", "torch.nn")
+#: NumPy's types of PyTorch's that NumPy does not have, or calls otherwise.
+_TYPES: Final = {"bfloat16": "float32", "half": "float32", "float16": "float32", "long": "int64"}
+
+
+class _TensorType(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return type(x) is Tracer
+
+
+class Tensor(metaclass=_TensorType):
+    """torch.Tensor as the traced function sees it: the type of traced arrays."""
+
+
+class TensorModule:
+    """torch, or a module of it, as the traced function sees it."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        if isinstance(value, types.ModuleType):
+            return TensorModule(value)
+        if name == "Tensor":
+            return Tensor
+        if type(value).__name__ == "dtype":
+            return numpy_type(value)
+        if name == "finfo":
+            return np.finfo
+        home = self._module.__name__
+        key = name if home in _PLAIN else f"{home.removeprefix('torch.')}.{name}"
+        if key in TENSOR_FUNCTIONS:
+            return TENSOR_FUNCTIONS[key]
+        if isinstance(value, type) or not callable(value):
+            return value
+        return _unknown(name)
+
+
+def _unknown(name: str) -> Callable[..., Any]:
+    def unknown(*_: Any, **__: Any) -> Any:
+        refuse(f"{name} of PyTorch is not known to derive")
+
+    return unknown
+
+
+def numpy_type(dtype: Any) -> Any:
+    """NumPy's type of one of PyTorch's."""
+    name = str(dtype).removeprefix("torch.")
+    return np.dtype(_TYPES.get(name, name)).type
+
+
+def shown_function_of(x: Any) -> Callable[..., Any] | None:
+    """What stands for a function that was imported from PyTorch by its name, if it is one."""
+    home = getattr(x, "__module__", None) or type(getattr(x, "__self__", None)).__module__
+    if not callable(x) or isinstance(x, type) or str(home).split(".")[0] != "torch":
+        return None
+    name = str(getattr(x, "__name__", ""))
+    return TENSOR_FUNCTIONS.get(name) or _unknown(name)
+
+
+def overridden(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function that PyTorch's own code, such as a module's, calls on a traced array."""
+    name = str(getattr(function, "__name__", function))
+    known = TENSOR_FUNCTIONS.get(name) or TENSOR_METHODS.get(name) or _unknown(name)
+    return known(*args, **kwargs)
+
+
+def _changing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A method with an underscore: its result takes the array's place."""
+
+    def method(x: Any, *args: Any, **kwargs: Any) -> Any:
+        x.assign(function(x, *args, **kwargs))
+        return x
+
+    return method
+
+
+def _constant(value: Any, _: Any) -> Any:
+    return value
+
+
+def _attributes() -> dict[str, Callable[[Any], Any]]:
+    """For every attribute of tensors what it is of a traced array."""
+    found = {**TENSOR_FUNCTIONS, **TENSOR_METHODS}
+    found["where"] = lambda x, condition, other: where(condition, x, other)
+    changing = {f"{name}_": _changing(f) for name, f in found.items() if "." not in name}
+    bound: dict[str, Callable[[Any], Any]] = {
+        name: partial(partial, function) for name, function in {**changing, **found}.items()
+    }
+    plain = {"is_cuda": False, "requires_grad": False, "device": "cpu", "grad": None}
+    bound.update({name: partial(_constant, value) for name, value in plain.items()})
+    bound.update(dict.fromkeys(("mH", "H"), shapes.adjoint), data=methods.detach)
+    return bound
+
+
+ATTRIBUTES: Final = _attributes()
+MODULES["torch"] = TensorModule
+OVERRIDES["torch"] = overridden
