@@ -156,10 +156,15 @@ def _look_in(folder: Path) -> None:
 
 
 class _Neighbours(MetaPathFinder):
-    """Finds a module that is nowhere else beside a user's file, or above it in its project."""
+    """Finds a module that is nowhere else beside a user's file, or above it in its project.
 
-    def __init__(self, folders: Sequence[Path]) -> None:
+    It is found for the user's own code alone: a library that tries whether another is installed
+    must not get a folder of the project that has its name.
+    """
+
+    def __init__(self, folders: Sequence[Path], project: Path) -> None:
         self.folders = [str(each) for each in folders]
+        self._project = project
 
     def find_spec(
         self,
@@ -168,12 +173,26 @@ class _Neighbours(MetaPathFinder):
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         """The first of this name with Python files in it."""
-        for folder in self.folders if path is None else ():
+        for folder in self.folders if path is None and self._is_own(_importer()) else ():
             spec = PathFinder.find_spec(fullname, [folder], target)
             is_namespace = spec is not None and spec.origin is None
             if spec is not None and not (is_namespace and not _has_code(Path(folder) / fullname)):
                 return spec
         return None
+
+    def _is_own(self, file: str) -> bool:
+        return Path(file).is_relative_to(self._project) and not file.startswith(_LIBRARIES)
+
+
+def _importer() -> str:
+    """The file of the code whose import is looked up."""
+    frame = sys._getframe()
+    while frame.f_back is not None and (
+        frame.f_code.co_filename.startswith("<frozen importlib")
+        or frame.f_code.co_filename in (__file__, importlib.__file__)
+    ):
+        frame = frame.f_back
+    return frame.f_code.co_filename
 
 
 def _has_code(folder: Path) -> bool:
@@ -185,9 +204,10 @@ def _look_around(path: Path) -> None:
     above = list(path.parents)
     roots = [i for i, each in enumerate(above) if any((each / name).exists() for name in _ROOTS)]
     folders = above[: (roots[0] if roots else _ABOVE) + 1]
+    project = folders[-1]
     folders += [each / "src" for each in folders if (each / "src").is_dir()]
     sys.meta_path[:] = [each for each in sys.meta_path if not isinstance(each, _Neighbours)]
-    sys.meta_path.append(_Neighbours(folders))
+    sys.meta_path.append(_Neighbours(folders, project))
 
 
 @contextmanager

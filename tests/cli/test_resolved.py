@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -204,6 +205,35 @@ def test_a_file_imports_its_neighbours(tree: Callable[..., Path], file: str, ins
     result = subprocess.run(command, capture_output=True, text=True, cwd=where, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "every gradient is right" in result.stdout
+
+
+def test_a_library_gets_no_folder_of_the_project(
+    tree: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A library that tries whether another is installed must not find the user's of that name."""
+    library = tmp_path_factory.mktemp("library")
+    (library / "triesanother.py").write_text(
+        "try:\n    import notinstalled\n    found = True\nexcept ImportError:\n    found = False\n"
+    )
+    root = tree(
+        {
+            "repo/.git/config": "",
+            "repo/notinstalled/code.py": "",
+            "repo/part/act.py": "import triesanother\nassert not triesanother.found\n"
+            "import notinstalled\ndef forward(x):\n    return x, x\n"
+            "def backward(dy, x):\n    return dy\n",
+        }
+    )
+    command = [sys.executable, "-m", "handgrad", "check", "repo/part/act.py:forward,backward"]
+    result = subprocess.run(
+        [*command, "--shape", "x=5,3"],
+        capture_output=True,
+        text=True,
+        cwd=root,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(library), *sys.path])},
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_a_file_of_a_package_is_run_anew(handgrad: Run, tree: Callable[..., Path]) -> None:
