@@ -47,14 +47,14 @@ def derive(
     """The backward of a forward, derived from it alone.
 
     `forward` is a function that takes arrays of NumPy, or tensors of PyTorch, and returns y,
-    several results, or (y, cache), of which the cache is left aside; or an op, such as
-    "layer_norm". Arrays are given as examples, or as shapes in letters, such as x=("N", "D"),
-    mask=("N", "D", bool) and tokens=("N", int), which tell axes apart that are of one length by
-    chance; dicts, tuples and lists of them are taken as they are. Other arguments are settings, a
-    tuple of numbers where the forward takes no array of that shape. `assume` states sums that are
-    constant, such as {"sum(q, -1)": 1}. `wrt` names the arrays that get a gradient; all of floats
-    unless given. With `save="least"` the forward keeps as few bytes as the backward can do with,
-    which computes the rest again.
+    several results, or (y, cache), of which the cache is left aside; or a module of PyTorch, whose
+    parameters are further arrays; or an op, such as "layer_norm". Arrays are given as examples, or
+    as shapes in letters, such as x=("N", "D"), mask=("N", "D", bool) and tokens=("N", int), which
+    tell axes apart that are of one length by chance; dicts, tuples and lists of them are taken as
+    they are. Other arguments are settings, a tuple of numbers where the forward takes no array of
+    that shape. `assume` states sums that are constant, such as {"sum(q, -1)": 1}. `wrt` names the
+    arrays that get a gradient; all of floats unless given. With `save="least"` the forward keeps as
+    few bytes as the backward can do with, which computes the rest again.
 
     Where a branch of the forward hangs on a value, a size or a setting, the derived forward raises
     ValueError where it would go another way. At a tie max gives each its share, and maximum(x, 0)

@@ -14,6 +14,7 @@ import numpy as np
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
 from handgrad.ops.samples import sample_inputs
+from handgrad.program.tensors.parameters import function_of, is_module
 
 _ARRAY: Final = re.compile(r"Float\[\w+, ['\"]([^'\"]*)['\"]\](.*)")
 #: Axes for several at once, as in "*batch D".
@@ -35,6 +36,8 @@ def forward_of(target: Any) -> tuple[str, Callable[..., Any], dict[str, tuple[st
     if isinstance(target, tuple) and target and callable(target[0]):
         target = target[0]
         name = str(getattr(target, "__name__", "forward"))
+    if is_module(target):
+        return name, function_of(target), {}
     has_own = isinstance(target, ModuleType) or not callable(target)
     function = getattr(target, "forward", None) if has_own else target
     if not callable(function):

@@ -11,6 +11,7 @@ from typing import Any
 
 from handgrad.program.array_api import STAND_INS
 from handgrad.program.marking import EACH, MADE, STEPPED, marked
+from handgrad.program.node import as_node
 from handgrad.program.source import nested
 from handgrad.program.standins import (
     ARRAY_MODULES,
@@ -23,7 +24,9 @@ from handgrad.program.standins import (
     shown_module,
 )
 from handgrad.program.stepping import stepped
-from handgrad.program.tensors.module import shown_function_of
+from handgrad.program.tensors.module import of_tensor, shown_function_of
+from handgrad.program.tensors.parameters import is_module
+from handgrad.program.tracer import Tracer
 
 _LIBRARIES = {*ARRAY_MODULES, *sys.stdlib_module_names, "torch", "jax", "array_api_compat"}
 #: Packages whose decorators only check what a function is given.
@@ -63,9 +66,12 @@ class Rebinder:
             return self.shown(x.__wrapped__)
         if type(x) in (list, tuple, dict):
             return self._nest(x)
+        if (array := of_tensor(x)) is not None:
+            return self._keep(x, Tracer(as_node(array)))
         if isinstance(x, type):
             return self._class(x) if _is_plain(x) else x
-        return self._object(x) if _is_plain(type(x)) and hasattr(x, "__dict__") else x
+        is_copied = is_module(x) or (_is_plain(type(x)) and hasattr(x, "__dict__"))
+        return self._object(x) if is_copied else x
 
     def _keep(self, original: Any, copy: Any) -> Any:
         self._done[id(original)] = copy
@@ -127,6 +133,8 @@ class Rebinder:
         self._keep(function, copy)
         self.codes.update(nested(code))
         copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
+        if (signature := getattr(function, "__signature__", None)) is not None:
+            copy.__signature__ = signature  # type: ignore[attr-defined]
         if function.__defaults__:
             copy.__defaults__ = tuple(map(self.shown, function.__defaults__))
         for name in _names(code):

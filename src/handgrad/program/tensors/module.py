@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.program.node import as_node
 from handgrad.program.standins import MODULES
 from handgrad.program.tensors import methods, shapes
 from handgrad.program.tensors.choosing import where
@@ -71,7 +72,8 @@ def numpy_type(dtype: Any) -> Any:
 def shown_function_of(x: Any) -> Callable[..., Any] | None:
     """What stands for a function that was imported from PyTorch by its name, if it is one."""
     home = getattr(x, "__module__", None) or type(getattr(x, "__self__", None)).__module__
-    if not callable(x) or isinstance(x, type) or str(home).split(".")[0] != "torch":
+    is_function = isinstance(x, types.FunctionType | types.BuiltinFunctionType)
+    if not is_function or str(home).split(".")[0] != "torch":
         return None
     name = str(getattr(x, "__name__", ""))
     return TENSOR_FUNCTIONS.get(name) or _unknown(name)
@@ -79,9 +81,29 @@ def shown_function_of(x: Any) -> Callable[..., Any] | None:
 
 def overridden(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function that PyTorch's own code, such as a module's, calls on a traced array."""
+    args = tuple(map(_traced, args))
     name = str(getattr(function, "__name__", function))
-    known = TENSOR_FUNCTIONS.get(name) or TENSOR_METHODS.get(name) or _unknown(name)
-    return known(*args, **kwargs)
+    known = TENSOR_FUNCTIONS.get(name) or TENSOR_METHODS.get(name)
+    if known is not None:
+        return known(*args, **{key: _traced(value) for key, value in kwargs.items()})
+    if name.startswith("__") and hasattr(Tracer, name):
+        return getattr(args[0], name)(*args[1:])
+    return _unknown(name)()
+
+
+def _traced(value: Any) -> Any:
+    """A tensor of PyTorch's own code as a traced array."""
+    array = of_tensor(value)
+    return value if array is None else Tracer(as_node(array))
+
+
+def of_tensor(value: Any) -> np.ndarray[Any, Any] | None:
+    """The numbers of a tensor, floats in double; None for anything else."""
+    kinds = type(value).__mro__
+    if not any((kind.__module__, kind.__name__) == ("torch", "Tensor") for kind in kinds):
+        return None
+    array = np.asarray(value.detach().cpu())
+    return array.astype(float) if array.dtype.kind == "f" else array
 
 
 def _changing(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,65 @@
+"""A module of PyTorch as a function of its inputs and of its parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+
+def is_module(x: Any) -> bool:
+    """True for an object of torch.nn.Module."""
+    homes = ((kind.__module__, kind.__name__) for kind in type(x).__mro__)
+    return ("torch.nn.modules.module", "Module") in homes
+
+
+def function_of(module: Any) -> Callable[..., Any]:
+    """The module's forward with its parameters as further arguments, which have their values.
+
+    They are called by their paths, with an underscore for every dot: fc_weight, part_0_weight.
+    """
+    paths = {_name(path): path for path, _ in module.named_parameters()}
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        values = {path: kwargs.pop(name) for name, path in paths.items() if name in kwargs}
+        with substituted(module, values):
+            return module.forward(*args, **kwargs)
+
+    given = inspect.signature(module.forward).parameters.values()
+    own = (
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=module.get_parameter(path))
+        for name, path in paths.items()
+    )
+    forward.__signature__ = inspect.Signature([*given, *own])  # type: ignore[attr-defined]
+    forward.__name__ = type(module).__name__
+    forward.takes_tensors = True  # type: ignore[attr-defined]
+    return forward
+
+
+def _name(path: str) -> str:
+    name = path.replace(".", "_")
+    return name if name.isidentifier() else f"part_{name}"
+
+
+@contextmanager
+def substituted(module: Any, values: Mapping[str, Any]) -> Iterator[None]:
+    """The module with other parameters, and with its buffers in double as the parameters are."""
+    before: list[tuple[dict[str, Any], str, Any]] = []
+
+    def put(slots: dict[str, Any], name: str, value: Any) -> None:
+        before.append((slots, name, slots[name]))
+        slots[name] = value
+
+    try:
+        for path, value in values.items():
+            owner, _, name = path.rpartition(".")
+            put(module.get_submodule(owner)._parameters, name, value)
+        for part in module.modules():
+            for name, buffer in part._buffers.items():
+                if buffer is not None and buffer.is_floating_point():
+                    put(part._buffers, name, buffer.double())
+        yield
+    finally:
+        for slots, name, value in reversed(before):
+            slots[name] = value

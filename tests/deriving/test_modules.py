@@ -1,0 +1,128 @@
+"""Modules of PyTorch: the gradients of their inputs and parameters against autograd."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import handgrad as hg
+from tests.rows import rows
+
+torch = pytest.importorskip("torch")
+nn, F = torch.nn, torch.nn.functional
+
+
+class RootMeanSquareNorm(nn.Module):
+    def __init__(self, width, eps=1e-6):
+        super().__init__()
+        self.weight = nn.Parameter(torch.linspace(0.5, 1.5, width))
+        self.eps = eps
+
+    def forward(self, x):
+        wide = x.float()
+        wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.eps)
+        return self.weight * wide.type_as(x)
+
+
+class CausalAttention(nn.Module):
+    """Its mask is a buffer, larger than what it is used on."""
+
+    def __init__(self, heads=2, width=8, longest=12):
+        super().__init__()
+        self.inputs, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.dropout = nn.Dropout(0.1)
+        self.heads, self.width = heads, width
+        mask = torch.tril(torch.ones(longest, longest)).view(1, 1, longest, longest)
+        self.register_buffer("mask", mask)
+
+    def forward(self, x):
+        batch, time, width = x.size()
+        q, k, v = self.inputs(x).split(self.width, dim=2)
+        q, k, v = (
+            a.view(batch, time, self.heads, width // self.heads).transpose(1, 2) for a in (q, k, v)
+        )
+        scores = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+        scores = scores.masked_fill(self.mask[:, :, :time, :time] == 0, float("-inf"))
+        y = self.dropout(F.softmax(scores, dim=-1)) @ v
+        return self.output(y.transpose(1, 2).contiguous().view(batch, time, width))
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.LayerNorm(8), nn.LayerNorm(8)
+        self.attention = CausalAttention()
+        self.mlp = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8))
+
+    def forward(self, x):
+        x = x + self.attention(self.first(x))
+        return x + self.mlp(self.second(x))
+
+
+def image_network():
+    return nn.Sequential(
+        nn.Conv2d(1, 2, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 3)
+    )
+
+
+MODULES = {
+    "linear": (lambda: nn.Linear(3, 2), ("N", 3), (4, 3)),
+    "sequence": (
+        lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)),
+        ("N", 3),
+        (4, 3),
+    ),
+    "statistics": (lambda: nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 2)), ("N", 3), (4, 3)),
+    "norm": (lambda: RootMeanSquareNorm(6), ("N", "T", 6), (2, 3, 6)),
+    "attention": (CausalAttention, ("B", "T", 8), (2, 5, 8)),
+    "block": (Block, ("B", "T", 8), (3, 4, 8)),
+    "images": (image_network, ("N", 1, 6, 6), (2, 1, 6, 6)),
+}
+
+
+@rows("name", MODULES)
+def test_inputs_and_parameters_have_the_gradients_of_autograd(name):
+    made, shape, sizes = MODULES[name]
+    torch.manual_seed(0)
+    module = made().double().eval()
+    (argument, *_) = hg.derive(module, shape).pair.traced.arguments.parameters
+    derived = hg.derive(module, **{argument: shape})
+    rng = np.random.default_rng(1)
+    x = torch.tensor(rng.standard_normal(sizes), requires_grad=True)
+    y = module(x)
+    dy = torch.tensor(rng.standard_normal(y.shape))
+    wanted = torch.autograd.grad(y, [x, *module.parameters()], dy)
+    values = {
+        name.replace(".", "_") if name[0].isalpha() else f"part_{name.replace('.', '_')}": p
+        for name, p in module.named_parameters()
+    }
+    given = {name: p.detach().numpy() for name, p in values.items()}
+    found, cache = derived.forward(x.detach().numpy(), **given)
+    np.testing.assert_allclose(found, y.detach().numpy(), rtol=1e-6, atol=1e-6)
+    for one, other in zip(derived.backward(dy.numpy(), cache), wanted, strict=True):
+        np.testing.assert_allclose(one, other.numpy(), rtol=1e-6, atol=1e-6)
+
+
+def test_the_module_is_as_it_was():
+    module = CausalAttention().eval()
+    before = {
+        name: (id(value), value.clone())
+        for name, value in module.state_dict(keep_vars=True).items()
+    }
+    hg.derive(module, x=("B", "T", 8))
+    after = module.state_dict(keep_vars=True)
+    for name, (identity, value) in before.items():
+        assert id(after[name]) == identity, name
+        assert torch.equal(after[name], value), name
+
+
+def test_dropout_that_draws_is_refused_with_its_line():
+    with pytest.raises(hg.errors.ArgumentError, match=r"line \d+: dropout draws another mask"):
+        hg.derive(CausalAttention(), x=("B", "T", 8))
+
+
+def test_its_source_for_pytorch_is_right():
+    source = hg.derive(RootMeanSquareNorm(4), x=("N", 4)).to("torch")
+    assert "torch.autograd.Function" in source
