@@ -13,6 +13,7 @@ from handgrad.data.files import Bound
 from handgrad.data.rows import is_number
 from handgrad.errors import DataError
 from handgrad.escaping import cut, listed, quoted
+from handgrad.spelling import names_for
 
 #: Numbers of a table that become an array at a time.
 _BLOCK: Final = 2**16
@@ -81,7 +82,11 @@ class NumberBlocks:
         if not (self.columns and self.may_drop):
             return ""
         names = [self.columns[i] for i in sorted(wrong)]
-        return f"; to leave out the columns with others: drop={cut(str(names), 200)}"
+        return f"; to leave out the columns with others: {cut(names_for('drop', names), 200)}"
+
+    def column(self, i: int) -> Array:
+        """The numbers in column i, (N,)."""
+        return np.concatenate([block[:, i] for block in self.blocks] or [np.empty(0)])
 
     def divided(self, test: Array) -> tuple[Array, Array]:
         """The rows that are not among `test`, and those that are.
