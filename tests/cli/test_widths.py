@@ -127,7 +127,7 @@ city    category           one of 3
 def test_the_plan_of_a_table_follows_the_terminal(monkeypatch, capsys, tmp_path, width):
     data = load_csv("people", people(tmp_path / "p.csv", 200), target="outcome")
     columns = SimpleNamespace(columns=data.encoding.columns[:4])
-    few = SimpleNamespace(target=data.target, classes=data.classes, encoding=columns)
+    few = SimpleNamespace(target="outcome", note="", classes=data.classes, encoding=columns)
     monkeypatch.setenv("COLUMNS", str(width or 30))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: width is not None, raising=False)
     tables.print_plan(few)

@@ -163,7 +163,9 @@ def test_a_few_odd_cells_of_a_number_are_missing_and_said():
     cells = [str(i * i % 17) for i in range(60)] + ["unknown"]
     (column,) = table_encoding(["size"], [cells], {}).columns
     assert (column.kind, column.missing) == ("number", 1)
-    assert "1 cells such as 'unknown' are read as missing" in column.use
+    assert column.use.endswith("; the cell 'unknown' is read as missing")
+    (column,) = table_encoding(["size"], [[*cells, "unsure"]], {}).columns
+    assert column.use.endswith("; 2 cells such as 'unknown' are read as missing")
 
 
 def test_a_plan_is_kept_with_the_model_and_reads_other_rows_alike(tmp_path):

@@ -26,6 +26,8 @@ def print_plan(data: Any) -> None:
         classes = data.classes
         kind = f"{len(classes)} classes: {listed(classes)}" if classes else "a number"
         typer.echo(one_line(f"target: {cut(target)}, {kind}"))
+    if target and data.note:
+        typer.echo(one_line(data.note))
     if target and plan is None:
         typer.echo(one_line(f"columns: {listed(data.columns)}, each a number"))
     if plan is not None:
@@ -34,7 +36,7 @@ def print_plan(data: Any) -> None:
             [
                 (
                     *(one_line(cut(each.name)), each.kind, f"{each.missing or ''}"),
-                    one_line(each.note if each.kind == "left out" else each.use),
+                    one_line(each.shown),
                 )
                 for each in plan.columns
             ],

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
@@ -157,7 +158,8 @@ def load(
         raise ArgumentError(f"{name}: maximum is {maximum!r}; allowed: a number above 0")
     said = {key: value for key, value in table.completed(name, columns).items() if value}
     said = {key: said[key] for key in ("target", "use", "drop", "kinds") if key in said}
-    if name in _OWN and path is None and not said:
+    if name in _OWN and path is None:
+        _refuse_columns(name, said)
         return _OWN[name](seed)
     expected = _ANY
     if path is None:
@@ -165,9 +167,8 @@ def load(
     folders = _FOLDERS.get(name, ())
     location = files.find(name, path, expected, folders)
     form = form_of(location)
-    for key, value in said.items():
-        if form != "csv":
-            raise ArgumentError(f"{name}: {key} is {value!r}; allowed: with a .csv file")
+    if form != "csv":
+        _refuse_columns(name, said)
     own = _FORMS.get(name, form)
     if form is None or (path is None and form != own):
         raise DataError(f"{location} holds no {'data set' if path else name}; expected {expected}")
@@ -188,6 +189,11 @@ def load(
             return arrays.load_npz(title, location, seed, maximum)
         case _:
             return table.load_csv(title, location, seed, maximum, **columns)
+
+
+def _refuse_columns(name: str, said: Mapping[str, object]) -> None:
+    for key, value in said.items():
+        raise ArgumentError(f"{name}: {key} is {value!r}; allowed: with a .csv file")
 
 
 def load_pairs(

@@ -143,6 +143,11 @@ class Column:
         said += ", and whether it is missing" if self.missing else ""
         return f"{said}; {self.note}" if self.note else said
 
+    @property
+    def shown(self) -> str:
+        """The same beside the kind, which says already that a column is left out."""
+        return self.note if self.kind == "left out" else self.use
+
     def numbers(self, cells: Sequence[str]) -> Array:
         """The cells as numbers, (N, len(names)) float32."""
         out = np.zeros((len(cells), len(self.names)), np.float32)
@@ -369,7 +374,8 @@ def _measured(
     note = ""
     if odd:
         shown = next(cell for cell in valued if np.isnan(_values([cell], kind, form)[0, 0]))
-        note = f"{odd} cells such as {quoted(shown, 20)} are read as missing"
+        some = f"{odd} cells such as {quoted(shown, 20)} are"
+        note = f"{some if odd > 1 else f'the cell {quoted(shown, 20)} is'} read as missing"
     elif kind == "date" and {"%d/%m", "%m/%d", "%d-%m", "%m-%d"} & {form[:5]}:
         note = "day before month" if form.startswith("%d") else "month before day"
     return Column(name, kind, missing + odd, fill, form=form, note=note)

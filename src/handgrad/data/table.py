@@ -1,6 +1,6 @@
 """Tables in CSV: one example a row, numbers and one target; `.csv.gz` and `.tsv` too.
 
-Cells are divided by commas, semicolons or tabs, whichever gives the first row the most; beside
+Cells are divided by commas, semicolons, tabs or |, whichever gives the first row the most; beside
 semicolons a comma is the decimal point of a number, as spreadsheets write it in half of Europe. A
 column without a name, in which data frames keep their index, is left out. So are lines above the
 table that begin with #, unless the last of them is its header, as `numpy.savetxt` writes it. Where
@@ -10,7 +10,8 @@ a column holds more than numbers, or the number of the row, all of them are read
 The target is the column that is asked for by its name; else the one named `label`, `class`,
 `target` or `y`; without such a header the last, unless that is a date, the number of the row, or a
 text that differs in nearly each row. Texts are classes, and so are whole numbers where
-there are few different ones; other numbers are to be predicted as numbers.
+there are few different ones; other numbers are to be predicted as numbers. Below a header a row
+without a target is left out, and `note` of the data set says so.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data.arrays import class_indices
 from handgrad.data.blocks import CellColumns, Kept, NoNumberError, NumberBlocks
-from handgrad.data.cells import DECIMALS, number_of, numbers_of
+from handgrad.data.cells import DECIMALS, MISSING, number_of, numbers_of
 from handgrad.data.dataset import TEST_FRACTION, Dataset, Pixels, split_indices
 from handgrad.data.encoding import (
     LONG_ENOUGH,
@@ -50,6 +51,8 @@ MOST_CLASSES: Final = 20
 #: Ends of the names of files that hold a table.
 SUFFIXES: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 #: Targets that are class indices; `str.isdigit` is true of ² as well.
+#: Targets below a header, in lower case, that say there is none; a sign may be the name of a class.
+_NO_TARGET: Final = frozenset(text for text in MISSING if not text or any(map(str.isalpha, text)))
 _INDEX: Final = re.compile(r"[0-9]{1,18}")
 
 
@@ -139,6 +142,7 @@ def _of_numbers(
         tuple(classes),
         columns=tuple(table.kept.columns),
         target=table.target,
+        note=table.note,
         drawn=True,
         origins=table.origins(train, test),
     )
@@ -185,6 +189,7 @@ def _by_plan(
         tuple(classes),
         columns=plan.sources,
         target=table.target,
+        note=table.note,
         drawn=True,
         encoding=plan,
         origins=table.origins(train, test),
@@ -257,11 +262,14 @@ class _Table(Generic[Kept]):
         self._first_row: dict[str, int] = {}
         self._targets: list[int] = []
         self._rows = array("q")
+        self._without = array("q")
 
     def add(self, number: int, row: list[str], bound: Bound) -> None:
         if not self._width:
             self._begin(row)
-            if not (is_number(row[0]) and is_number(row[-2])):
+            others = row if self._asked.target else row[:-1]  # the last may be a class of that name
+            is_named = self._asked.named in [cell.strip() for cell in others]
+            if is_named or not (is_number(row[0]) and is_number(row[-2])):
                 self._read_header(row)
                 return
             if self._asked.named is not None:
@@ -275,8 +283,11 @@ class _Table(Generic[Kept]):
                 f"{self._path}: row {number} has {len(row)} columns; expected {self._width}"
             )
         label = row[self._column].strip()
-        if not label:
+        if not label and not self.kept.columns:
             raise DataError(f"{self._path}: row {number} has no target; expected one in each row")
+        if self.kept.columns and label.lower() in _NO_TARGET:
+            self._without.append(number)
+            return
         more = 56  # the row, an index, its sorting and both parts of it
         if label not in self._known:
             self._known[label] = len(self._known)
@@ -322,13 +333,14 @@ class _Table(Generic[Kept]):
             i for i, name in enumerate(names) if self._asked.chooses(name) and i != self._column
         ]
         self.kept.columns = [names[i] for i in self._chosen]
-        twice = next((name for i, name in enumerate(names) if name and name in names[:i]), None)
+        chosen = self.kept.columns
+        twice = next((name for i, name in enumerate(chosen) if name in chosen[:i]), None)
         if twice is None and lower.count(lower[self._column]) > 1:
             twice = names[self._column]
         if twice is not None:
             raise DataError(
                 f"{self._path}: its header has {cut(twice)} twice; expected a name of its own "
-                "for each column"
+                f"for each column that is not left out by {setting('drop')}"
             )
         if not self._chosen:
             raise DataError(
@@ -341,8 +353,22 @@ class _Table(Generic[Kept]):
         if not self._width:
             raise self._no_table()
         self.kept.convert()
+        if not len(self.kept) and self._without:
+            raise DataError(
+                f"{self._path} has no value of the target {quoted(self.target)} in any row; "
+                "expected one in most rows"
+            )
         if not len(self.kept):
             raise DataError(f"{self._path} has a header and no rows; expected one example a row")
+
+    @property
+    def note(self) -> str:
+        """A remark on rows that are left out."""
+        count = len(self._without)
+        if not count:
+            return ""
+        said = f"{count:,} rows without a target are" if count > 1 else "a row without a target is"
+        return f"{said} left out, {'the first of them ' * (count > 1)}row {self._without[0]}"
 
     def origins(self, train: Array, test: Array) -> dict[str, Array]:
         """The rows of the file that the parts are from."""
@@ -358,6 +384,7 @@ class _Table(Generic[Kept]):
     def targets(self, numbers: bool | None) -> tuple[Array, list[str]]:
         """The target of each row: indices of classes with their names, or numbers without."""
         known = list(self._known)
+        self._check_header(known)
         if numbers is None:
             self._check_obvious(known)
             numbers = self._are_numbers(known)
@@ -379,6 +406,19 @@ class _Table(Generic[Kept]):
             order = {label: i for i, label in enumerate(names)}
             classes = np.array([order[label] for label in known])
         return classes.astype(np.int64)[self._targets], names
+
+    def _check_header(self, known: Sequence[str]) -> None:
+        """Raise DataError where the first row has numbers and seems to be the header even so."""
+        first, *others = known
+        is_alone = self._targets.count(0) == 1
+        if self.kept.columns or len(others) < 2 or is_number(first) or not is_alone:
+            return
+        if all(map(is_number, others)):
+            raise DataError(
+                f"{self._path}: row {self._rows[0]} ends with {quoted(first)}, and all others with "
+                f"numbers; expected a header, which has no numbers as names unless "
+                f"{setting('target')} names a column of it"
+            )
 
     def _check_obvious(self, known: Sequence[str]) -> None:
         """Raise DataError for a target that nobody named and that is a date or numbers the rows."""
