@@ -61,9 +61,10 @@ class Dimensions:
             return _letter(self.names[size])
         for known in self.names:
             if (difference := (size - known).constant) is not None:
-                return row(self.size(known), *_signed(difference))
+                sign = Sign("+" if difference > 0 else "−")
+                return row(self.size(known), sign, Number(str(abs(difference))))
             other = size // known
-            if len(known.terms) > 1 and len(other.terms) == 1 and _is_whole(other):
+            if len(known.terms) > 1 and len(other.terms) == 1 and not _quotients(other):
                 return row(self.size(other), self.size(known))
         parts: list[Formula] = []
         for product, times in size.terms:
@@ -84,7 +85,6 @@ class Dimensions:
 
     def _product(self, atoms: Sequence[Atom], times: int) -> list[Formula]:
         letters = [each for each in atoms if isinstance(each, str)]
-        below = [(each.top, each.bottom) for each in atoms if isinstance(each, Quotient)]
         divisors: list[Formula] = []
         for each in [each for each in letters if each in self.parts]:
             whole, by = self.parts[each]
@@ -96,8 +96,8 @@ class Dimensions:
             else:
                 divisors.append(self.size(by))
         parts = [_letter(each) for each in sorted(letters, key=list(self.lengths).index)]
-        for top, bottom in below:
-            parts += [self._fenced(top), Sign("/"), self._fenced(bottom)]
+        for quotient in [each for each in atoms if isinstance(each, Quotient)]:
+            parts += [self._fenced(quotient.top), Sign("/"), self._fenced(quotient.bottom)]
         for divisor in divisors:
             parts += [Sign("/"), divisor]
         return parts if times == 1 and parts else [Number(str(times)), *parts]
@@ -106,14 +106,6 @@ class Dimensions:
         found = self.size(size)
         is_sum = len(size.terms) > 1 and size not in (self.names or {})
         return Fenced(found) if is_sum else found
-
-
-def _signed(number: int) -> tuple[Formula, Formula]:
-    return Sign("+" if number > 0 else "−"), Number(str(abs(number)))
-
-
-def _is_whole(size: Size) -> bool:
-    return all(isinstance(atom, str) for product, _ in size.terms for atom in product)
 
 
 def _letter(name: str) -> Formula:

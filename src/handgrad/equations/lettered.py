@@ -94,7 +94,8 @@ class Computer:
         name = getattr(function, "__name__", "")
         if callable(function) and function in _STAND_INS:
             return _STAND_INS[function](*args, **kwargs)
-        if is_function(function):
+        is_random = str(getattr(function, "__module__", "")).startswith("numpy.random")
+        if is_function(function) and not is_random:
             kwargs = {key: each for key, each in kwargs.items() if key != "device"}
             function = shown_function(function)
         elif name in BUILTINS and vars(builtins).get(name) is function:
