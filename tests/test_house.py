@@ -23,6 +23,7 @@ HELPERS: Final = {
     "keywords",
     "lazy",
     "printing",
+    "spelling",
     "streams",
     "suggestions",
     "unforeseen",
@@ -87,7 +88,9 @@ PYTORCH_SIGNATURES: Final = {
     "handgrad.kernels.adamw.update",
 }
 #: Functions whose parameters are a table's columns: the options of a command.
-LONG_SIGNATURES: Final = {f"handgrad.cli.{name}.command" for name in ("check", "notes", "train")}
+LONG_SIGNATURES: Final = {
+    f"handgrad.cli.{name}.command" for name in ("check", "lr", "notes", "train")
+}
 
 
 def may_import() -> dict[str, set[str]]:

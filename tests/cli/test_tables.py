@@ -8,9 +8,11 @@ import shutil
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import handgrad as hg
-from tests.data.people import people
+from handgrad.errors import DataError
+from tests.data.people import HEADER, people
 
 
 def test_one_command_trains_and_others_answer(handgrad, tmp_path, monkeypatch):
@@ -18,7 +20,7 @@ def test_one_command_trains_and_others_answer(handgrad, tmp_path, monkeypatch):
     path = people(tmp_path / "people.csv", 300)
     result = handgrad("train", path, "--epochs", 20)
     assert result.exit_code == 0, result.output
-    assert re.search(r"^who +left out +left out: a different text in nearly", result.stdout, re.M)
+    assert re.search(r"^who +left out +a different text in nearly", result.stdout, re.M)
     assert re.search(
         r"^age +number +\d+ +number, \d+ where missing, and whether", result.stdout, re.M
     )
@@ -54,15 +56,66 @@ def test_a_column_that_is_missing_is_named(handgrad, tmp_path, monkeypatch):
 def test_kinds_can_be_said(handgrad, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = people(tmp_path / "people.csv", 100)
-    kinds = ("--kind", "age=category", "--kind", "id=number")
-    assert handgrad("train", path, *kinds, "--epochs", 1).exit_code == 0
+    kinds = ("--categorical", "age,price", "--number", "id", "--date", "since")
+    result = handgrad("train", path, *kinds, "--epochs", 1)
+    assert result.exit_code == 0, result.output
     (table, *_) = hg.load("runs/people").preprocessing.steps
     kinds = {column.name: column.kind for column in table.columns}
-    assert (kinds["age"], kinds["id"]) == ("category", "number")
-    assert "--kind age; allowed: NAME=KIND" in handgrad("train", path, "--kind", "age").stderr
-    wrong = handgrad("train", path, "--set", 'data.kinds={ages="category"}')
-    assert wrong.exit_code == 2
-    assert "kinds has 'ages': 'category'; allowed: number" in wrong.stderr
+    assert (kinds["age"], kinds["id"], kinds["since"]) == ("category", "number", "date")
+
+
+def test_columns_to_use_can_be_said(handgrad, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = people(tmp_path / "people.csv", 100)
+    for options, used in (
+        (("--use", "city, age"), {"city", "age"}),
+        (("--use", "id", "--use", "city,outcome"), {"id", "city"}),
+        (("--drop", "city,price", "--drop", "since"), {"age", "member"}),
+        (("--use", "city,age", "--drop", "age"), {"city"}),
+    ):
+        result = handgrad("train", path, "--target", "outcome", *options, "--epochs", 1)
+        assert result.exit_code == 0, result.output
+        run = result.stdout.split("report: ")[1].removesuffix("/report.html\n")
+        assert set(hg.load(run).columns) == used
+        assert handgrad("evaluate", run).exit_code == 0
+    odd = tmp_path / "odd.csv"
+    odd.write_text('"last, first",b,y\n' + "".join(f"{i % 5},{i % 3},{i % 2}\n" for i in range(60)))
+    assert handgrad("train", odd, "--use", '"last, first"', "--epochs", 1).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--use", "agee"), "has no column 'agee' to use beside the target; expected one of id, "),
+        (("--use", "agee"), "since, same; did you mean age?"),
+        (("--drop", "outcome"), "no column 'outcome' to drop beside the target"),
+        (("--date", "sinc"), "no column 'sinc' to read as date beside the target"),
+        (("--date", "city"), "column 'city' holds 'Iași'; expected dates"),
+        (("--use", "age", "--number", "id"), "column 'id' is not among those to use"),
+        (("--number", "id", "--date", "id"), "'id' is given twice, to --number too; allowed: one"),
+        (("--use", "a,,b"), "--use 'a,,b'; allowed: names of columns, such as age,city"),
+        (("--use", ""), "--use ''; allowed: names of columns"),
+        (("--target", " "), "--target ' '; allowed: a column's name"),
+        (("--target", "outcom"), "did you mean outcome?"),
+        (("--use", "outcome"), "no column with a name beside the target 'outcome'"),
+        (("--drop", ",".join(HEADER.split(",")[:-1])), "no column with a name beside the target"),
+    ],
+)
+def test_columns_that_are_not_there_are_named(refused, tmp_path, options, message):
+    assert message in refused("train", people(tmp_path / "people.csv"), *options)
+
+
+def test_hints_speak_the_language_of_the_place(handgrad, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,when\n" + "".join(f"{i % 5},2026-01-{1 + i % 28}\n" for i in range(40)))
+    said = handgrad("train", path).stderr
+    assert "holds dates and would be the target; expected --target with the name" in said
+    with pytest.raises(DataError, match="expected target= with the name"):
+        hg.data.load("table", path)
+    said = handgrad("train", path, "--set", "data.maximum=9", "--target", "a").stderr
+    assert "to leave out the columns with others: --drop when" in said
+    with pytest.raises(DataError, match=r"drop=\['when'\]"):
+        hg.data.load("table", path, maximum=9, target="a")
 
 
 def test_a_model_that_is_no_better_than_one_answer_is_said_to_be(handgrad, tmp_path, monkeypatch):

@@ -99,23 +99,24 @@ def test_a_pipe_gets_whole_lines(monkeypatch, capsys):
 
 PLAN = {
     40: """\
+target: outcome, 2 classes: no, yes
 id  left out
-  given to the network as: left out: a
-  running number
+  how used: a running number
 who  left out
-  given to the network as: left out: a
-  different text in nearly each row
+  how used: a different text in nearly
+  each row
 age  number
-  missing: 27; given to the network as:
-  number, 39 where missing, and whether
-  it is missing
+  missing: 27; how used: number, 39
+  where missing, and whether it is
+  missing
 city  category
-  given to the network as: one of 3
+  how used: one of 3
 """,
     120: """\
-column  read as   missing  given to the network as
-id      left out           left out: a running number
-who     left out           left out: a different text in nearly each row
+target: outcome, 2 classes: no, yes
+column  kind      missing  how used
+id      left out           a running number
+who     left out           a different text in nearly each row
 age     number    27       number, 39 where missing, and whether it is missing
 city    category           one of 3
 """,
@@ -125,7 +126,8 @@ city    category           one of 3
 @pytest.mark.parametrize("width", [40, 60, 80, 120, None])
 def test_the_plan_of_a_table_follows_the_terminal(monkeypatch, capsys, tmp_path, width):
     data = load_csv("people", people(tmp_path / "p.csv", 200), target="outcome")
-    few = SimpleNamespace(encoding=SimpleNamespace(columns=data.encoding.columns[:4]))
+    columns = SimpleNamespace(columns=data.encoding.columns[:4])
+    few = SimpleNamespace(target="outcome", note="", classes=data.classes, encoding=columns)
     monkeypatch.setenv("COLUMNS", str(width or 30))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: width is not None, raising=False)
     tables.print_plan(few)

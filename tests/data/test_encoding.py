@@ -10,7 +10,13 @@ import pytest
 
 from handgrad import data
 from handgrad.data.cells import date_of, number_of, text_of
-from handgrad.data.encoding import Column, TableEncoding, date_pattern, table_encoding
+from handgrad.data.encoding import (
+    Column,
+    TableEncoding,
+    date_pattern,
+    is_row_number,
+    table_encoding,
+)
 from handgrad.errors import ArgumentError, DataError
 from handgrad.inference.preprocessing import Preprocessing
 from tests.data.people import ROWS, people
@@ -157,7 +163,9 @@ def test_a_few_odd_cells_of_a_number_are_missing_and_said():
     cells = [str(i * i % 17) for i in range(60)] + ["unknown"]
     (column,) = table_encoding(["size"], [cells], {}).columns
     assert (column.kind, column.missing) == ("number", 1)
-    assert "1 cells such as 'unknown' are read as missing" in column.use
+    assert column.use.endswith("; the cell 'unknown' is read as missing")
+    (column,) = table_encoding(["size"], [[*cells, "unsure"]], {}).columns
+    assert column.use.endswith("; 2 cells such as 'unknown' are read as missing")
 
 
 def test_a_plan_is_kept_with_the_model_and_reads_other_rows_alike(tmp_path):
@@ -208,6 +216,47 @@ def test_a_date_or_a_running_number_is_no_target_by_silence(tmp_path):
         with pytest.raises(DataError, match=r"the last column, 'last', holds .*expected target"):
             data.load("table", path)
     assert data.load("table", path, target="last").classes == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("n", range(5, 45), True),
+        ("n", range(0, 80, 2), False),
+        ("n", range(1980, 2020), False),
+        ("n", [*range(20), *range(20)], False),
+        ("n", range(10), False),
+        ("customer_id", range(900, 0, -7), True),
+        ("customerID", range(900, 0, -7), True),
+        ("ID", range(900, 0, -7), True),
+        ("Index", range(900, 0, -7), True),
+        ("paid", range(900, 0, -7), False),
+        ("id", [1, 1, *range(90)], False),
+        ("id", np.arange(40) + 0.5, False),
+    ],
+)
+def test_numbers_of_rows_are_known_by_order_or_name(name, values, expected):
+    assert is_row_number(name, np.array(values, float)) == expected
+
+
+def test_a_running_number_among_numbers_alone_is_left_out_too(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("row,a,y\n" + "".join(f"{i},{i % 5},{i % 2}\n" for i in range(40)))
+    found = data.load("table", path)
+    assert found.columns == ("a",)
+    assert found.target == "y"
+    assert [column.note for column in found.encoding.columns] == ["a running number", ""]
+    assert data.load("table", path, use=["row", "a"]).columns == ("row", "a")
+    assert data.load("table", path, use="row").columns == ("row",)
+    assert data.load("table", path, drop="a").columns == ("row",)
+    assert data.load("table", path, maximum=40).encoding is None
+
+
+def test_a_text_that_differs_in_each_row_is_no_target_by_silence(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,who\n" + "".join(f"{i % 5},n{i % 36}\n" for i in range(40)))
+    with pytest.raises(DataError, match="the last column, 'who', holds a different text in nearly"):
+        data.load("table", path)
 
 
 def test_a_table_without_header_holds_numbers_alone(tmp_path):

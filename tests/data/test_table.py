@@ -225,7 +225,9 @@ def test_the_kind_of_target_can_be_said(tmp_path):
             "row 32 has '' in column 'area'; expected a",
         ),
         ([*HOUSES, "1,?,3"], {"target": "price"}, "row 32 has the target '\\?'; expected numbers"),
-        ([*HOUSES, "1,,3"], {"target": "price"}, "row 32 has no target"),
+        (["a,b", "1,", "2, NA"], {"target": "b"}, "no value of the target 'b' in any row"),
+        (["2019,2020,y", "1,2,3", "4,5,6", "7,8,9"], {}, "row 1 ends with 'y', and all others"),
+        (["x,x,y", *("1,2,3",) * 3], {"drop": "y"}, "no column 'y' to drop beside the target"),
     ],
 )
 def test_wrong_targets_name_row_and_column(tmp_path, lines, settings, message):
@@ -233,9 +235,39 @@ def test_wrong_targets_name_row_and_column(tmp_path, lines, settings, message):
         data.load("mine", written(tmp_path, lines), **settings)
 
 
+def test_rows_without_a_target_are_left_out_and_said(tmp_path):
+    lines = ["x,y", "oops,", *(f"{i},{i / 2}" for i in range(3, 33)), "7,NA", "8,nan"]
+    found = data.load("mine", written(tmp_path, lines), target="y")
+    assert len(found.x_train) + len(found.x_test) == 30
+    assert found.note == "3 rows without a target are left out, the first of them row 2"
+    assert min(np.concatenate([found.origins["train"], found.origins["test"]])) == 3
+    found = data.load("mine", written(tmp_path, lines[:-2]), target="y")
+    assert found.note == "a row without a target is left out, row 2"
+    assert data.load("mine", written(tmp_path, HOUSES), target="price").note == ""
+    with pytest.raises(DataError, match="row 34 has 'b' in column 'x'"):
+        data.load("mine", written(tmp_path, [*lines[:-1], "b,2"]), target="y", maximum=9)
+
+
+def test_a_header_of_numbers_is_one_where_a_column_of_it_is_asked_for(tmp_path):
+    lines = ["2019,2020,y", *(f"{i % 5},{i},{i % 2}" for i in range(0, 90, 3))]
+    found = data.load("mine", written(tmp_path, lines), target="y")
+    assert found.columns == ("2019", "2020")
+    assert data.load("mine", written(tmp_path, lines), use="2020").columns == ("2020",)
+
+
+def test_columns_of_one_name_can_be_dropped(tmp_path):
+    lines = ["x,x,z,y", *(f"1,2,{i % 7},{i % 2}" for i in range(30))]
+    with pytest.raises(DataError, match=r"has x twice; .* that is not left out by drop="):
+        data.load("mine", written(tmp_path, lines))
+    assert data.load("mine", written(tmp_path, lines), drop="x").columns == ("z",)
+    assert data.load("mine", written(tmp_path, lines), use="z").columns == ("z",)
+
+
 def test_a_target_belongs_to_a_table():
     with pytest.raises(ArgumentError, match=r"target is 'a'; allowed: with a \.csv file"):
         data.load("digits", __file__.replace("test_table.py", ""), target="a")
+    with pytest.raises(ArgumentError, match=r"digits: use is \('a',\); allowed: with a \.csv file"):
+        data.load("digits", use="a")
 
 
 def test_rows_to_predict_find_their_columns(tmp_path):

@@ -133,3 +133,6 @@ def test_the_report_says_what_a_table_is_decided_by(tmp_path: Path) -> None:
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
     section = page[page.index("<h2>What it goes by</h2>") :]
     assert re.findall("<tr><td>(.*?)</td>", section)[0] == "city"
+    section = page[page.index("<h2>How the table was read</h2>") :]
+    assert re.findall("<tr><td>(.*?)</td>", section)[:3] == ["id", "who", "age"]
+    assert "<td>id</td><td>left out</td><td></td><td>a running number</td>" in section

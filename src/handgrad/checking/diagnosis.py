@@ -10,7 +10,6 @@ gradient that is right comes after those that would not.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache, cached_property, partial
@@ -19,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.checking.alignment.budget import Deadline
 from handgrad.checking.attempts import Inapplicable, attempt, attempted
 from handgrad.checking.element_hypotheses import of_elements
 from handgrad.checking.hypotheses import Draw, Explanation, explains, general
@@ -98,10 +98,11 @@ def best_fault(
     Here alone explanations are tried: one that raises, or a source of them that does, is left out.
     """
     every = (each for source in attempted(sources) for each in attempted(source))
-    candidates = takewhile(lambda _: time.process_time() < end, every)
+    late = Deadline(end).over
+    candidates = takewhile(lambda _: not late(), every)
     holding: list[Explanation] = []
     for candidate in sorted(candidates, key=lambda each: each.cost):
-        if (holding and candidate.cost > holding[0].cost + 0.5) or time.process_time() > end:
+        if (holding and candidate.cost > holding[0].cost + 0.5) or late():
             break
         held = attempt(partial(_held, candidate, name, draws), None)
         if held is not None:

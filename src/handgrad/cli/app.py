@@ -36,6 +36,7 @@ from handgrad.cli import (
     translate,
 )
 from handgrad.errors import HandgradError, Interrupted
+from handgrad.spelling import command_line
 from handgrad.streams import CLOSED_PIPE, sentence_of
 
 app = typer.Typer(
@@ -63,7 +64,8 @@ def _reported(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
-            command(*args, **kwargs)
+            with command_line():
+                command(*args, **kwargs)
         except HandgradError as error:
             raise _exit(2, str(error)) from None
         except BrokenPipeError:

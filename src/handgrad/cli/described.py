@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handgrad.errors import RecipeError
+from handgrad.escaping import quoted
 
 if TYPE_CHECKING:
     from handgrad.recipes import Recipe
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Recipes for folders of data sets that are known by the names of their files.
 _LEARNERS: Final = {"idx": "mnist-cnn", "cifar": "cifar-cnn", "ts": "vowels"}
+#: Kinds of columns that have another name as an option.
+_KINDS: Final = {"categorical": "category"}
 
 
 class Described(NamedTuple):
@@ -33,7 +37,7 @@ def described(
 ) -> Described:
     """The recipe called so; for a table or a folder of data the recipe that learns such.
 
-    columns: the options `target`, `drop` and `kinds` on the columns of a table, None if not given.
+    columns: the options on the columns of a table, None if not given.
     Raises RecipeError where data are given twice, or as `recipes.read` does.
     """
     from handgrad import recipes
@@ -55,20 +59,47 @@ def described(
         name = Path(read.name).stem
     if data is not None:
         read = read.changed("data", path=str(as_path(command, data).absolute()))
-    given = {key: value for key, value in columns.items() if value}
-    if "kinds" in given:
-        given["kinds"] = dict(_named(command, each) for each in given["kinds"])
-    if given:
-        read = read.changed("data", **given)
-    return Described(read, data, name)
+    given = _settings(command, columns)
+    return Described(read.changed("data", **given) if given else read, data, name)
 
 
-def _named(command: str, given: str) -> tuple[str, str]:
-    """The column and the kind of `--kind NAME=KIND`."""
-    name, equals, kind = given.rpartition("=")
-    if not (name and equals):
-        raise RecipeError(f"{command}: --kind {given}; allowed: NAME=KIND, such as code=category")
-    return name, kind
+def _settings(command: str, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The options on columns as a recipe has them."""
+    found: dict[str, Any] = {}
+    kinds: dict[str, str] = {}
+    for option, value in columns.items():
+        if value is None:
+            continue
+        if option == "target":
+            if not value.strip():
+                raise RecipeError(f"{command}: --target {quoted(value)}; allowed: a column's name")
+            found[option] = value
+            continue
+        names = [name for text in value for name in _names(command, option, text)]
+        if option in ("use", "drop"):
+            found[option] = names
+            continue
+        for name in names:
+            if name in kinds:
+                raise RecipeError(
+                    f"{command}: {quoted(name)} is given twice, to --{option} too; allowed: one "
+                    "kind for each column"
+                )
+            kinds[name] = _KINDS.get(option, option)
+    return {**found, "kinds": kinds} if kinds else found
+
+
+def _names(command: str, option: str, text: str) -> list[str]:
+    """The names in `age,city`; one with a comma of its own is in double quotes."""
+    try:
+        names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    except csv.Error:
+        names = []
+    if not names or not all(names):
+        raise RecipeError(
+            f"{command}: --{option} {quoted(text)}; allowed: names of columns, such as age,city"
+        )
+    return names
 
 
 def _learner(given: str) -> str | None:

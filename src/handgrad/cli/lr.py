@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from handgrad.cli.described import described
-from handgrad.cli.options import Drop, Quiet, known_recipes
+from handgrad.cli.options import Categorical, Date, Drop, Number, Quiet, Use, known_recipes
 from handgrad.errors import ArgumentError
 
 EXAMPLES: Final = """
@@ -41,7 +41,11 @@ def command(
             show_default=False,
         ),
     ] = None,
+    use: Use = None,
     drop: Drop = None,
+    categorical: Categorical = None,
+    date: Date = None,
+    number: Number = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -74,15 +78,23 @@ def command(
     from handgrad.training import Parts, find_lr
     from handgrad.training.run import trainer_of
 
-    found = described("lr", recipe, data, {"target": target, "drop": drop}, changes or ())
+    columns = {
+        "target": target,
+        "use": use,
+        "drop": drop,
+        "categorical": categorical,
+        "date": date,
+        "number": number,
+    }
+    found = described("lr", recipe, data, columns, changes or ())
     file = out or Path(f"{found.name}-lr.html")
     if file.suffix not in _PICTURES:
         raise ArgumentError(f"lr: FILE is {file}; allowed: {' or '.join(_PICTURES)}")
     built = recipes.build(found.recipe, recipes.load_task(found.recipe, found.data))
     trainer = trainer_of(built.config, built.model, built.loss, built.optimizer)
     examples = built.task.data
-    given = examples.train if isinstance(examples, Parts) else examples
-    losses = find_lr(trainer, given, steps=steps)
+    learned = examples.train if isinstance(examples, Parts) else examples
+    losses = find_lr(trainer, learned, steps=steps)
     losses.save(file, built.task.name)
     if losses.suggestion is None:
         typer.echo(f"handgrad: lr: the loss of {built.task.name} never fell; see {file}", err=True)
@@ -91,7 +103,9 @@ def command(
         return
     rate = f"optimizer.lr={losses.suggestion:.2g}"
     place = f" --data {shlex.quote(str(data))}" if data is not None else ""
-    place += f" --target {shlex.quote(target)}" if target is not None else ""
+    for name, value in columns.items():
+        given = [value] if isinstance(value, str) else value or ()
+        place += "".join(f" --{name} {shlex.quote(each)}" for each in given)
     typer.echo(
         f"{built.task.name}: the loss falls fastest at {losses.suggestion:.2g}; "
         f"the recipe has {built.optimizer.lr:g}"

@@ -16,23 +16,26 @@ from handgrad.errors import ArgumentError
 Quiet: TypeAlias = Annotated[
     bool, typer.Option("-q", "--quiet", help="Print nothing but warnings and errors.")
 ]
-Drop: TypeAlias = Annotated[
+
+
+def _columns(name: str, text: str) -> Any:
+    """An option on columns of a table."""
+    return typer.Option(f"--{name}", metavar="COLUMNS", help=text, show_default=False)
+
+
+Use: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        "--drop",
-        metavar="NAME",
-        help="A column of a table to leave out; may be repeated.",
-        show_default=False,
-    ),
+    _columns("use", "Columns of a table to learn from, such as age,city: these and no others."),
 ]
-Kinds: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kind",
-        metavar="NAME=KIND",
-        help="What a column of a table is read as: number, category or date; may be repeated.",
-        show_default=False,
-    ),
+Drop: TypeAlias = Annotated[list[str] | None, _columns("drop", "Columns of a table to leave out.")]
+Categorical: TypeAlias = Annotated[
+    list[str] | None, _columns("categorical", "Columns of a table to read as categories.")
+]
+Date: TypeAlias = Annotated[
+    list[str] | None, _columns("date", "Columns of a table to read as dates.")
+]
+Number: TypeAlias = Annotated[
+    list[str] | None, _columns("number", "Columns of a table to read as numbers.")
 ]
 Settings: TypeAlias = Annotated[
     list[str] | None,

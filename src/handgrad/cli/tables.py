@@ -7,22 +7,37 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-from handgrad.escaping import cut, one_line
+import typer
 
-#: Narrower than this, cells would be broken into pieces that nobody reads.
+from handgrad.escaping import cut, listed, one_line
+
+#: Narrower than this, cells would be broken into pieces that nobody reads, unless the last ones
+#: alone are broken, into lines of so many letters or more.
 _LEAST: Final = 96
+_LEAST_LAST: Final = 32
 #: The width where the output is no terminal.
 _WIDTH: Final = 100
 
 
 def print_plan(data: Any) -> None:
-    """Print what becomes of each column of a table that holds more than numbers."""
-    plan = getattr(data, "encoding", None)
+    """Print what a table's target is, and what becomes of each column."""
+    target, plan = getattr(data, "target", ""), getattr(data, "encoding", None)
+    if target:
+        classes = data.classes
+        kind = f"{len(classes)} classes: {listed(classes)}" if classes else "a number"
+        typer.echo(one_line(f"target: {cut(target)}, {kind}"))
+    if target and data.note:
+        typer.echo(one_line(data.note))
+    if target and plan is None:
+        typer.echo(one_line(f"columns: {listed(data.columns)}, each a number"))
     if plan is not None:
         print_table(
-            ("column", "read as", "missing", "given to the network as"),
+            ("column", "kind", "missing", "how used"),
             [
-                (one_line(cut(each.name)), each.kind, str(each.missing or ""), one_line(each.use))
+                (
+                    *(one_line(cut(each.name)), each.kind, f"{each.missing or ''}"),
+                    one_line(each.shown),
+                )
                 for each in plan.columns
             ],
         )
@@ -38,8 +53,8 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
     console = Console(width=width, highlight=False)
-    widest = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
-    if width < min(_LEAST, sum(widest) + 2 * len(widest)):
+    *widest, last = (max(map(len, cells)) for cells in zip(columns, *rows, strict=True))
+    if width < min(_LEAST, sum(widest) + min(_LEAST_LAST, last) + 2 * len(columns)):
         for first, second, *others in rows:
             console.print(Text.assemble((first, "bold"), "  ", second))
             named = zip(columns[2:], others, strict=True)

@@ -10,7 +10,7 @@ import typer
 
 from handgrad.cli.described import described
 from handgrad.cli.judged import figures_line, print_baseline, print_doubts
-from handgrad.cli.options import Drop, Kinds, Quiet, known_recipes
+from handgrad.cli.options import Categorical, Date, Drop, Number, Quiet, Use, known_recipes
 from handgrad.cli.tables import print_plan
 from handgrad.errors import RecipeError
 from handgrad.escaping import one_line
@@ -70,8 +70,11 @@ def command(
             show_default=False,
         ),
     ] = None,
+    use: Use = None,
     drop: Drop = None,
-    kinds: Kinds = None,
+    categorical: Categorical = None,
+    date: Date = None,
+    number: Number = None,
     class_weights: Annotated[
         str | None,
         typer.Option(
@@ -161,17 +164,17 @@ def command(
 
     with launched(shard=shard) as replicas:
         chosen = {"epochs": epochs, "backend": backend, "devices": devices}
+        columns = {
+            "target": target,
+            "use": use,
+            "drop": drop,
+            "categorical": categorical,
+            "date": date,
+            "number": number,
+        }
         own = {"seed": seed, "class_weights": _weights(class_weights), "threshold": threshold}
         if resume is not None:
-            _refuse_beside_resume(
-                recipe=recipe,
-                target=target,
-                drop=drop,
-                kind=kinds,
-                out=out,
-                **own,
-                exact=exact or None,
-            )
+            _refuse_beside_resume(recipe=recipe, **columns, out=out, **own, exact=exact or None)
             changes = [
                 *(changes or ()),
                 *(f"training.{key}={value}" for key, value in chosen.items() if value is not None),
@@ -182,7 +185,6 @@ def command(
 
             raise RecipeError(f"train: no recipe given; allowed: {', '.join(recipes.names())}")
         else:
-            columns = {"target": target, "drop": drop, "kinds": kinds}
             found = described("train", recipe, data, columns, changes or ())
             data, made = found.data, _changed(found.recipe, **own, **chosen)
             if exact or replicas.size > 1:

@@ -16,10 +16,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import numpy as np
 
@@ -45,11 +44,11 @@ from handgrad.data.dataset import (
     stratified_split,
     with_validation,
 )
-from handgrad.data.encoding import TableEncoding
 from handgrad.data.images import read_image
 from handgrad.data.pairs import PairBatch, PairData, Pairs
 from handgrad.data.ragged import Ragged, Sequences, batch_order
 from handgrad.data.sources import Labelled, Source
+from handgrad.data.table import TableSettings
 from handgrad.data.text import Blocks, TokenizedText
 from handgrad.data.text import load as load_text
 from handgrad.data.tokenizers import load_tokenizer
@@ -131,12 +130,8 @@ def load(
     seed: int = 0,
     *,
     maximum: float | None = None,
-    target: str | None = None,
-    numbers: bool | None = None,
-    drop: Sequence[str] = (),
-    kinds: Mapping[str, str] | TableEncoding = MappingProxyType({}),
-    vectors: bool = False,
     resize: tuple[int, int] | None = None,
+    **columns: Unpack[TableSettings],
 ) -> Dataset:
     """The data set `name`, read from `path`, or else from where HANDGRAD_DATA points.
 
@@ -144,13 +139,13 @@ def load(
     read. It may also be the folder above, with one folder for each set, named as the set.
     `digits` is carried in the package, `series` and `vectors` are generated; they look at `path`
     alone. `seed` draws the test part of sets that do not come divided; `maximum` is what becomes 1
-    in .npz and .csv files, where the number of bits does not say it as it does in images. `target`
-    is the column of a CSV file that is to be predicted; `numbers` says that it holds numbers, and
-    not classes; `drop` names columns to leave out, and `kinds` says what others are read as:
+    in .npz and .csv files, where the number of bits does not say it as it does in images. `resize`
+    (H, W) makes images in a folder of one size. Of a CSV file `target` is the column to predict;
+    `numbers` says that it holds numbers, and not classes; `use` names the columns to learn from,
+    `drop` those to leave out, one name or several, and `kinds` says what columns are read as:
     "number", "category" or "date", or are the plan by which a model's own table was read (see
     `data.table` and `data.encoding`); with `vectors` the texts of a column with more than 30
-    different ones are numbered, for a network that begins with `layers.ColumnEmbeddings`. `resize`
-    (H, W) makes images in a folder of one size.
+    different ones are numbered, for a network that begins with `layers.ColumnEmbeddings`.
     Raises DataError where files are missing, truncated, of another kind, or need more memory than
     4 × their bytes and 150 MB (HANDGRAD_DATA_MB), ArgumentError for a setting that is not allowed.
     """
@@ -161,18 +156,19 @@ def load(
         isinstance(maximum, int | float | np.number) and 0 < maximum < math.inf
     ):
         raise ArgumentError(f"{name}: maximum is {maximum!r}; allowed: a number above 0")
-    if name in _OWN and path is None and target is None and not drop:
+    said = {key: value for key, value in table.completed(name, columns).items() if value}
+    said = {key: said[key] for key in ("target", "use", "drop", "kinds") if key in said}
+    if name in _OWN and path is None:
+        _refuse_columns(name, said)
         return _OWN[name](seed)
     expected = _ANY
     if path is None:
         expected = EXPECTED.get(name) or _ANY + did_you_mean(name, EXPECTED)
-    drop = (drop,) if isinstance(drop, str) else drop
     folders = _FOLDERS.get(name, ())
     location = files.find(name, path, expected, folders)
     form = form_of(location)
-    for setting, value in (("target", target), ("drop", drop), ("kinds", kinds)):
-        if value and form != "csv":
-            raise ArgumentError(f"{name}: {setting} is {value!r}; allowed: with a .csv file")
+    if form != "csv":
+        _refuse_columns(name, said)
     own = _FORMS.get(name, form)
     if form is None or (path is None and form != own):
         raise DataError(f"{location} holds no {'data set' if path else name}; expected {expected}")
@@ -192,17 +188,12 @@ def load(
         case "npz":
             return arrays.load_npz(title, location, seed, maximum)
         case _:
-            return table.load_csv(
-                title,
-                location,
-                seed,
-                maximum,
-                target=target,
-                numbers=numbers,
-                drop=drop,
-                kinds=kinds,
-                vectors=vectors,
-            )
+            return table.load_csv(title, location, seed, maximum, **columns)
+
+
+def _refuse_columns(name: str, said: Mapping[str, object]) -> None:
+    for key, value in said.items():
+        raise ArgumentError(f"{name}: {key} is {value!r}; allowed: with a .csv file")
 
 
 def load_pairs(

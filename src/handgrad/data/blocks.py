@@ -13,6 +13,7 @@ from handgrad.data.files import Bound
 from handgrad.data.rows import is_number
 from handgrad.errors import DataError
 from handgrad.escaping import cut, listed, quoted
+from handgrad.spelling import names_for
 
 #: Numbers of a table that become an array at a time.
 _BLOCK: Final = 2**16
@@ -33,7 +34,7 @@ class NumberBlocks:
         self.may_drop = may_drop
         self.columns: list[str] = []
         self._rows: list[list[str]] = []
-        self._first = 0
+        self._numbers: list[int] = []
         self._held = 0
         self.blocks: list[Array] = []
 
@@ -42,9 +43,8 @@ class NumberBlocks:
 
     def take(self, number: int, cells: list[str], bound: Bound, more: int) -> None:
         """Add one row; more: bytes that are held for it beside its numbers."""
-        if not self._rows:
-            self._first = number
         self._rows.append(cells)
+        self._numbers.append(number)
         self._held += 4 * len(cells) + more
         if len(self._rows) * (len(cells) + 1) >= _BLOCK:
             bound.check(self._held, "unpack it first, or " if self.path.suffix == ".gz" else "")
@@ -62,7 +62,7 @@ class NumberBlocks:
         if not np.isfinite(block).all():
             wrong = [
                 (number, i, cell)
-                for number, row in enumerate(self._rows, self._first)
+                for number, row in zip(self._numbers, self._rows, strict=True)
                 for i, cell in enumerate(row)
                 if not is_number(cell)
             ]
@@ -74,14 +74,18 @@ class NumberBlocks:
                 f"float32 holds in every column but the target{ways}"
             )
         self.blocks.append(block.reshape(len(self._rows), -1))
-        self._rows = []
+        self._rows, self._numbers = [], []
 
     def _ways(self, wrong: set[int]) -> str:
         """The end of a sentence on columns with other cells: these can be left out by name."""
         if not (self.columns and self.may_drop):
             return ""
         names = [self.columns[i] for i in sorted(wrong)]
-        return f"; to leave out the columns with others: drop={cut(str(names), 200)}"
+        return f"; to leave out the columns with others: {cut(names_for('drop', names), 200)}"
+
+    def column(self, i: int) -> Array:
+        """The numbers in column i, (N,)."""
+        return np.concatenate([block[:, i] for block in self.blocks] or [np.empty(0)])
 
     def divided(self, test: Array) -> tuple[Array, Array]:
         """The rows that are not among `test`, and those that are.

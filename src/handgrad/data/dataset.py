@@ -94,7 +94,8 @@ class Dataset:
     x_*: float32 arrays or `Pixels`, (N, C, H, W) for images and (N, D) for tables, or `Sequences`
     (N, T, C), of which the parts may differ in T.
     y_*: int64 class indices (N,), or numbers to predict in float32. classes: the name of each
-    class, by index; none where y holds numbers. columns: the names of a table's columns, if known.
+    class, by index; none where y holds numbers. columns: the names of a table's columns, if known;
+    target: that of the column that became y; note: a remark on how they were read.
     drawn: the test part was drawn by a seed, and not given as one. encoding: the plan by which the
     cells of these columns became x, for a table that holds more than numbers. origins: for each
     part, if known, where its examples come from: the row of a table, its header being the first,
@@ -110,6 +111,8 @@ class Dataset:
     x_validation: Array | Pixels | Sequences | None = None
     y_validation: Int[Array, "K"] | None = None
     columns: tuple[str, ...] = ()
+    target: str = ""
+    note: str = ""
     drawn: bool = False
     encoding: TableEncoding | None = None
     origins: Mapping[str, Array] = field(default_factory=dict)

@@ -15,6 +15,7 @@ rows are read in the same way.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +50,11 @@ _FREQUENT: Final = 5
 #: The longest vector that stands for a level.
 MOST_FEATURES: Final = 64
 #: Rows from which whole numbers that count upwards one by one are those of the rows.
-_LONG_ENOUGH: Final = 20
+LONG_ENOUGH: Final = 20
+#: Whole numbers between these may be years, which count upwards too.
+_YEARS: Final = (1700, 2100)
+#: Names of columns with the number of a row, or of what it is about.
+_ROW_NUMBER: Final = re.compile(r"(?:.*[\s_.-])?(?:id|index|uuid)|.*[a-z]I[dD]", re.DOTALL)
 #: The share of cells that may hold no number, or no date, in a column of such.
 _ODD: Final = 0.05
 _DATE_PARTS: Final = ("year", "month", "day", "weekday")
@@ -137,6 +142,11 @@ class Column:
                 said += " or another" if self.others else ""
         said += ", and whether it is missing" if self.missing else ""
         return f"{said}; {self.note}" if self.note else said
+
+    @property
+    def shown(self) -> str:
+        """The same beside the kind, which says already that a column is left out."""
+        return self.note if self.kind == "left out" else self.use
 
     def numbers(self, cells: Sequence[str]) -> Array:
         """The cells as numbers, (N, len(names)) float32."""
@@ -241,13 +251,14 @@ def table_encoding(
     columns: Sequence[Sequence[str]],
     kinds: Mapping[str, str],
     *,
+    used: Sequence[str] = (),
     vectors: bool = False,
 ) -> TableEncoding:
     """The plan for columns of cells, each the same number of training rows.
 
     kinds: what columns are read as, "number", "category" or "date", where that is not to be found
-    out; such are never left out as a running number. vectors: whether a category of many levels is
-    given as their numbers, to `layers.ColumnEmbeddings`.
+    out. Those in it, and in `used`, are never left out as the number of the row. vectors: whether a
+    category of many levels is given as their numbers, to `layers.ColumnEmbeddings`.
     Raises ArgumentError for another kind or column, DataError for cells that do not fit the kind,
     and where nothing is left that teaches.
     """
@@ -258,7 +269,7 @@ def table_encoding(
                 f"columns of the table: {listed(names)}"
             )
     made = tuple(
-        _plan(name, cells, kinds.get(name, ""), vectors)
+        _plan(name, cells, kinds.get(name, ""), is_used=name in used, vectors=vectors)
         for name, cells in zip(names, columns, strict=True)
     )
     if all(column.kind == "left out" for column in made):
@@ -267,9 +278,16 @@ def table_encoding(
     return TableEncoding(made)
 
 
-def is_running(values: Array) -> bool:
-    """Return whether these are numbers of rows, of which some may be missing here."""
-    if len(values) < _LONG_ENOUGH or not (values == np.rint(values)).all():
+def is_row_number(name: str, values: Array) -> bool:
+    """Return whether a column of this name has the number of the row, and nothing else.
+
+    Some rows may be missing; where the name says it too, the order may be any.
+    """
+    if len(values) < LONG_ENOUGH or not (values == np.rint(values)).all():
+        return False
+    if _ROW_NUMBER.fullmatch(name) or _ROW_NUMBER.fullmatch(name.lower()):
+        return len(np.unique(values)) == len(values)
+    if _YEARS[0] <= values.min() and values.max() <= _YEARS[1]:
         return False
     return bool((np.diff(values) > 0).all() and np.ptp(values) < 1.5 * len(values))
 
@@ -290,7 +308,7 @@ def date_pattern(cells: Sequence[str]) -> tuple[str, int]:
     return max(fits.items(), key=lambda item: item[1])
 
 
-def _plan(name: str, cells: Sequence[str], wanted: str, vectors: bool) -> Column:
+def _plan(name: str, cells: Sequence[str], wanted: str, *, is_used: bool, vectors: bool) -> Column:
     """The plan of one column; wanted: its kind where somebody said it."""
     valued = [cell.strip() for cell in cells if not is_missing(cell)]
     missing = len(cells) - len(valued)
@@ -302,8 +320,8 @@ def _plan(name: str, cells: Sequence[str], wanted: str, vectors: bool) -> Column
     if wanted != "category":
         column = _measured(name, cells, valued, missing, wanted)
         if column is not None:
-            guessed = column.kind == "number" and not missing and not wanted
-            if guessed and is_running(numbers_of(cells, column.form)):
+            guessed = column.kind == "number" and not (missing or wanted or is_used)
+            if guessed and is_row_number(name, numbers_of(cells, column.form)):
                 return Column(name, "left out", note="a running number")
             return column
     if wanted in ("number", "date"):
@@ -356,7 +374,8 @@ def _measured(
     note = ""
     if odd:
         shown = next(cell for cell in valued if np.isnan(_values([cell], kind, form)[0, 0]))
-        note = f"{odd} cells such as {quoted(shown, 20)} are read as missing"
+        some = f"{odd} cells such as {quoted(shown, 20)} are"
+        note = f"{some if odd > 1 else f'the cell {quoted(shown, 20)} is'} read as missing"
     elif kind == "date" and {"%d/%m", "%m/%d", "%d-%m", "%m-%d"} & {form[:5]}:
         note = "day before month" if form.startswith("%d") else "month before day"
     return Column(name, kind, missing + odd, fill, form=form, note=note)

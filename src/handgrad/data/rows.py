@@ -15,7 +15,7 @@ from handgrad.data.files import Bound, read_lines, shortened
 from handgrad.errors import DataError
 
 #: What divides cells; of equal counts in the first row the first here counts.
-_DELIMITERS: Final = ("\t", ";", ",")
+_DELIMITERS: Final = ("\t", ";", "|", ",")
 _DECIMAL_COMMA: Final = re.compile(r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*")
 
 

@@ -1,14 +1,17 @@
 """Tables in CSV: one example a row, numbers and one target; `.csv.gz` and `.tsv` too.
 
-Cells are divided by commas, semicolons or tabs, whichever gives the first row the most; beside
+Cells are divided by commas, semicolons, tabs or |, whichever gives the first row the most; beside
 semicolons a comma is the decimal point of a number, as spreadsheets write it in half of Europe. A
 column without a name, in which data frames keep their index, is left out. So are lines above the
 table that begin with #, unless the last of them is its header, as `numpy.savetxt` writes it. Where
-a column holds more than numbers, all of them are read by a plan: see `data.encoding`.
+a column holds more than numbers, or the number of the row, all of them are read by a plan: see
+`data.encoding`.
 
 The target is the column that is asked for by its name; else the one named `label`, `class`,
-`target` or `y`; without such a header the last. Texts are classes, and so are whole numbers where
-there are few different ones; other numbers are to be predicted as numbers.
+`target` or `y`; without such a header the last, unless that is a date, the number of the row, or a
+text that differs in nearly each row. Texts are classes, and so are whole numbers where
+there are few different ones; other numbers are to be predicted as numbers. Below a header a row
+without a target is left out, and `note` of the data set says so.
 """
 
 from __future__ import annotations
@@ -18,20 +21,29 @@ from array import array
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Generic
+from typing import Annotated, Final, Generic, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.arrays import class_indices
 from handgrad.data.blocks import CellColumns, Kept, NoNumberError, NumberBlocks
-from handgrad.data.cells import DECIMALS, number_of, numbers_of
+from handgrad.data.cells import DECIMALS, MISSING, number_of, numbers_of
 from handgrad.data.dataset import TEST_FRACTION, Dataset, Pixels, split_indices
-from handgrad.data.encoding import TableEncoding, date_pattern, is_running, table_encoding
+from handgrad.data.encoding import (
+    LONG_ENOUGH,
+    TableEncoding,
+    date_pattern,
+    is_row_number,
+    table_encoding,
+)
 from handgrad.data.files import Bound
 from handgrad.data.rows import is_number, rows_of, unnamed, width_of
 from handgrad.errors import DataError
 from handgrad.escaping import cut, listed, quoted
+from handgrad.keywords import with_defaults
+from handgrad.spelling import setting
+from handgrad.suggestions import did_you_mean
 
 TARGET_COLUMNS: Final = ("label", "class", "target", "y")
 #: So many different whole numbers are classes; of more, the target is a number.
@@ -39,6 +51,8 @@ MOST_CLASSES: Final = 20
 #: Ends of the names of files that hold a table.
 SUFFIXES: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 #: Targets that are class indices; `str.isdigit` is true of ² as well.
+#: Targets below a header, in lower case, that say there is none; a sign may be the name of a class.
+_NO_TARGET: Final = frozenset(text for text in MISSING if not text or any(map(str.isalpha, text)))
 _INDEX: Final = re.compile(r"[0-9]{1,18}")
 
 
@@ -47,53 +61,91 @@ def is_table(name: str) -> bool:
     return name.lower().endswith(SUFFIXES)
 
 
+class TableSettings(TypedDict, total=False):
+    """What is said of a table's columns.
+
+    target: the name of the column to predict; numbers: whether it holds numbers, not classes, which
+    the targets say otherwise. use: the columns to learn from, one name or several, if these are not
+    all; drop: those to leave out, whatever is in them; kinds: what columns are read as, "number",
+    "category" or "date", or a plan that was made before. vectors: as in `table_encoding`.
+    """
+
+    target: Annotated[str | None, None]
+    numbers: Annotated[bool | None, None]
+    use: Annotated[str | Sequence[str], ()]
+    drop: Annotated[str | Sequence[str], ()]
+    kinds: Annotated[Mapping[str, str] | TableEncoding, MappingProxyType({})]
+    vectors: Annotated[bool, False]
+
+
+def completed(name: str, given: TableSettings) -> TableSettings:
+    """All settings, with several names where one is given. Raises ArgumentError for another one."""
+    found = with_defaults(name, TableSettings, given)
+    use, drop = (
+        (each,) if isinstance(each, str) else tuple(each) for each in (found["use"], found["drop"])
+    )
+    return {**found, "use": use, "drop": drop}
+
+
 def load_csv(
     name: str,
     path: Path,
     seed: int = 0,
     maximum: float | None = None,
-    *,
-    target: str | None = None,
-    numbers: bool | None = None,
-    drop: Sequence[str] = (),
-    kinds: Mapping[str, str] | TableEncoding = MappingProxyType({}),
-    vectors: bool = False,
+    **settings: Unpack[TableSettings],
 ) -> Dataset:
     """The table in a CSV file: x (N, D) float32, and y (N,) of classes, or of numbers in float32.
 
-    target: the name of its column; numbers: whether it holds numbers to predict, not classes; by
-    default the targets say it. maximum: the number that becomes 1 in x. drop: the names of columns
-    to leave out, whatever is in them; kinds: what others are read as, "number", "category" or
-    "date", or a plan that was made before. Where a column holds more than numbers, or `kinds` are
-    given, all columns are read by a plan, which is in `encoding` of the data set; `vectors` as in
-    `table_encoding`.
+    maximum: the number that becomes 1 in x. Where a column holds more than numbers, or that of the
+    row unless it is in `use`, or `kinds` are given, all columns are read by a plan, which is in
+    `encoding` of the data set.
     Raises DataError naming a wrong row, or the columns where there is none of the target's name.
     """
-    if not kinds:
+    chosen = completed(name, settings)
+    numbers = chosen["numbers"]
+    asked = _Asked(chosen["target"], chosen["use"], chosen["drop"], chosen["kinds"])
+    if not asked.kinds:
         blocks = NumberBlocks(path, may_drop=maximum is not None)
         try:
-            table = _read(path, blocks, target, drop)
+            table = _read(path, blocks, asked)
         except NoNumberError:
             if maximum is not None or not blocks.columns:
                 raise
         else:
-            y, classes = table.targets(numbers)
-            train, test = split_indices(y, TEST_FRACTION, seed)
-            x = [
-                each if maximum is None else Pixels(each, maximum)
-                for each in table.kept.divided(test)
-            ]
-            return Dataset(
-                name,
-                *(x[0], y[train]),
-                *(x[1], y[test]),
-                tuple(classes),
-                columns=tuple(table.kept.columns),
-                drawn=True,
-                origins=table.origins(train, test),
-            )
-    cells = _read(path, CellColumns(path), target, drop)
-    return _by_plan(name, path, seed, numbers, cells, kinds, vectors=vectors)
+            if asked.use or maximum is not None or not _has_row_numbers(blocks):
+                return _of_numbers(name, seed, maximum, numbers, table)
+    cells = _read(path, CellColumns(path), asked)
+    return _by_plan(name, path, seed, numbers, cells, asked, vectors=chosen["vectors"])
+
+
+def _has_row_numbers(blocks: NumberBlocks) -> bool:
+    """Return whether a column beside others holds the number of the row."""
+    names = blocks.columns
+    return len(names) > 1 and any(is_row_number(n, blocks.column(i)) for i, n in enumerate(names))
+
+
+def _of_numbers(
+    name: str,
+    seed: int,
+    maximum: float | None,
+    numbers: bool | None,
+    table: _Table[NumberBlocks],
+) -> Dataset:
+    """The data set of a table of numbers alone."""
+    y, classes = table.targets(numbers)
+    train, test = split_indices(y, TEST_FRACTION, seed)
+    x = [each if maximum is None else Pixels(each, maximum) for each in table.kept.divided(test)]
+    return Dataset(
+        name,
+        *(x[0], y[train]),
+        *(x[1], y[test]),
+        tuple(classes),
+        columns=tuple(table.kept.columns),
+        target=table.target,
+        note=table.note,
+        drawn=True,
+        origins=table.origins(train, test),
+    )
 
 
 def _by_plan(
@@ -102,7 +154,7 @@ def _by_plan(
     seed: int,
     numbers: bool | None,
     table: _Table[CellColumns],
-    kinds: Mapping[str, str] | TableEncoding,
+    asked: _Asked,
     *,
     vectors: bool,
 ) -> Dataset:
@@ -115,11 +167,13 @@ def _by_plan(
     y, classes = table.targets(numbers)
     train, test = split_indices(y, TEST_FRACTION, seed)
     try:
-        if isinstance(kinds, TableEncoding):
-            plan = kinds
+        if isinstance(asked.kinds, TableEncoding):
+            plan = asked.kinds
         else:
             cells = table.kept.rows(train)
-            plan = table_encoding(table.kept.columns, cells, kinds, vectors=vectors)
+            plan = table_encoding(
+                table.kept.columns, cells, asked.kinds, used=asked.use, vectors=vectors
+            )
         cells = table.kept.named(plan.sources)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
@@ -134,15 +188,56 @@ def _by_plan(
         *(x_test, y[test]),
         tuple(classes),
         columns=plan.sources,
+        target=table.target,
+        note=table.note,
         drawn=True,
         encoding=plan,
         origins=table.origins(train, test),
     )
 
 
-def _read(path: Path, kept: Kept, target: str | None, drop: Sequence[str]) -> _Table[Kept]:
+class _Asked(NamedTuple):
+    """What is asked of the columns of a table: see `load_csv`."""
+
+    target: str | None
+    use: Sequence[str]
+    drop: Sequence[str]
+    kinds: Mapping[str, str] | TableEncoding
+
+    @property
+    def named(self) -> str | None:
+        """A column that is named, where one is; the plan of a model is asked elsewhere."""
+        kinds = () if isinstance(self.kinds, TableEncoding) else self.kinds
+        return next(iter((*filter(None, (self.target,)), *self.use, *self.drop, *kinds)), None)
+
+    def check(self, path: Path, names: Sequence[str], target: str) -> None:
+        """Raise DataError for a name that is no column beside the target."""
+        others = [(name, "use") for name in self.use if name != target]
+        others += [(name, "drop") for name in self.drop]
+        if not isinstance(self.kinds, TableEncoding):
+            others += [(name, f"read as {kind}") for name, kind in self.kinds.items()]
+        allowed = [name for name in names if name and name != target]
+        for name, what in others:
+            if name not in allowed:
+                raise DataError(
+                    f"{path} has no column {quoted(name)} to {what} beside the target; expected "
+                    f"one of {listed(allowed)}{did_you_mean(name, allowed)}"
+                )
+        unused = [name for name, what in others if self.use and name not in self.use]
+        if unused:
+            raise DataError(
+                f"{path}: column {quoted(unused[0])} is not among those to use; expected one of "
+                f"{listed(self.use)}"
+            )
+
+    def chooses(self, name: str) -> bool:
+        """Return whether a column of this name, not the target, is learned from."""
+        return bool(name) and name not in self.drop and (not self.use or name in self.use)
+
+
+def _read(path: Path, kept: Kept, asked: _Asked) -> _Table[Kept]:
     """The table in a file, `kept` in this form."""
-    table = _Table(path, kept, target, drop)
+    table = _Table(path, kept, asked)
     for number, row, bound in rows_of(path):
         table.add(number, row, bound)
     table.close()
@@ -152,33 +247,35 @@ def _read(path: Path, kept: Kept, target: str | None, drop: Sequence[str]) -> _T
 class _Table(Generic[Kept]):
     """What is kept of a table as it is read, and its targets."""
 
-    def __init__(self, path: Path, kept: Kept, target: str | None, drop: Sequence[str]) -> None:
+    def __init__(self, path: Path, kept: Kept, asked: _Asked) -> None:
         self._path = path
         self.kept: Kept = kept
         self._bound = Bound(path, 0)
-        self._target = target
-        self._drop = drop
+        self._asked = asked
         self._width = 0
         self._unnamed = 0
         self._column = 0
-        self._name = ""
+        self.target = ""
         self._is_usual = False
         self._chosen: list[int] = []
         self._known: dict[str, int] = {}
         self._first_row: dict[str, int] = {}
         self._targets: list[int] = []
         self._rows = array("q")
+        self._without = array("q")
 
     def add(self, number: int, row: list[str], bound: Bound) -> None:
         if not self._width:
             self._begin(row)
-            if not (is_number(row[0]) and is_number(row[-2])):
+            others = row if self._asked.target else row[:-1]  # the last may be a class of that name
+            is_named = self._asked.named in [cell.strip() for cell in others]
+            if is_named or not (is_number(row[0]) and is_number(row[-2])):
                 self._read_header(row)
                 return
-            named = next(iter(self._drop), None) if self._target is None else self._target
-            if named is not None:
+            if self._asked.named is not None:
                 raise DataError(
-                    f"{self._path} has no header; expected one with the column {quoted(named)}"
+                    f"{self._path} has no header; expected one with the column "
+                    f"{quoted(self._asked.named)}"
                 )
         self._width, self._unnamed = width_of(row, self._width, self._unnamed), 0
         if len(row) != self._width:
@@ -186,8 +283,11 @@ class _Table(Generic[Kept]):
                 f"{self._path}: row {number} has {len(row)} columns; expected {self._width}"
             )
         label = row[self._column].strip()
-        if not label:
+        if not label and not self.kept.columns:
             raise DataError(f"{self._path}: row {number} has no target; expected one in each row")
+        if self.kept.columns and label.lower() in _NO_TARGET:
+            self._without.append(number)
+            return
         more = 56  # the row, an index, its sorting and both parts of it
         if label not in self._known:
             self._known[label] = len(self._known)
@@ -214,42 +314,38 @@ class _Table(Generic[Kept]):
         lower = [name.lower() for name in names]
         self._unnamed = unnamed(names)
         self._column = max(0, len(names) - 1 - self._unnamed)
-        wanted = TARGET_COLUMNS if self._target is None else (self._target.lower(),)
+        target = self._asked.target
+        wanted = TARGET_COLUMNS if target is None else (target.strip().lower(),)
         for label in wanted:
             if label in lower:
                 self._column = lower.index(label)
                 self._is_usual = True
                 break
         else:
-            if self._target is not None:
+            if target is not None:
                 raise DataError(
-                    f"{self._path} has no column {quoted(self._target)}; expected one of "
-                    f"{listed(names)}"
+                    f"{self._path} has no column {quoted(target)}; expected one of "
+                    f"{listed(names)}{did_you_mean(target, filter(None, names))}"
                 )
-        for name in self._drop:
-            if name not in names or names.index(name) == self._column:
-                raise DataError(
-                    f"{self._path} has no column {quoted(name)} to drop beside the target; "
-                    f"expected one of {listed(names)}"
-                )
-        self._name = names[self._column]
-        left_out = ("", *self._drop)
+        self.target = names[self._column]
+        self._asked.check(self._path, names, self.target)
         self._chosen = [
-            i for i, name in enumerate(names) if name not in left_out and i != self._column
+            i for i, name in enumerate(names) if self._asked.chooses(name) and i != self._column
         ]
         self.kept.columns = [names[i] for i in self._chosen]
-        twice = next((name for i, name in enumerate(names) if name and name in names[:i]), None)
+        chosen = self.kept.columns
+        twice = next((name for i, name in enumerate(chosen) if name in chosen[:i]), None)
         if twice is None and lower.count(lower[self._column]) > 1:
             twice = names[self._column]
         if twice is not None:
             raise DataError(
                 f"{self._path}: its header has {cut(twice)} twice; expected a name of its own "
-                "for each column"
+                f"for each column that is not left out by {setting('drop')}"
             )
         if not self._chosen:
             raise DataError(
                 f"{self._path} has no column with a name beside the target "
-                f"{quoted(names[self._column])}; expected one or more"
+                f"{quoted(self.target)}; expected one or more that are not dropped"
             )
 
     def close(self) -> None:
@@ -257,8 +353,22 @@ class _Table(Generic[Kept]):
         if not self._width:
             raise self._no_table()
         self.kept.convert()
+        if not len(self.kept) and self._without:
+            raise DataError(
+                f"{self._path} has no value of the target {quoted(self.target)} in any row; "
+                "expected one in most rows"
+            )
         if not len(self.kept):
             raise DataError(f"{self._path} has a header and no rows; expected one example a row")
+
+    @property
+    def note(self) -> str:
+        """A remark on rows that are left out."""
+        count = len(self._without)
+        if not count:
+            return ""
+        said = f"{count:,} rows without a target are" if count > 1 else "a row without a target is"
+        return f"{said} left out, {'the first of them ' * (count > 1)}row {self._without[0]}"
 
     def origins(self, train: Array, test: Array) -> dict[str, Array]:
         """The rows of the file that the parts are from."""
@@ -274,6 +384,7 @@ class _Table(Generic[Kept]):
     def targets(self, numbers: bool | None) -> tuple[Array, list[str]]:
         """The target of each row: indices of classes with their names, or numbers without."""
         known = list(self._known)
+        self._check_header(known)
         if numbers is None:
             self._check_obvious(known)
             numbers = self._are_numbers(known)
@@ -296,18 +407,37 @@ class _Table(Generic[Kept]):
             classes = np.array([order[label] for label in known])
         return classes.astype(np.int64)[self._targets], names
 
+    def _check_header(self, known: Sequence[str]) -> None:
+        """Raise DataError where the first row has numbers and seems to be the header even so."""
+        first, *others = known
+        is_alone = self._targets.count(0) == 1
+        if self.kept.columns or len(others) < 2 or is_number(first) or not is_alone:
+            return
+        if all(map(is_number, others)):
+            raise DataError(
+                f"{self._path}: row {self._rows[0]} ends with {quoted(first)}, and all others with "
+                f"numbers; expected a header, which has no numbers as names unless "
+                f"{setting('target')} names a column of it"
+            )
+
     def _check_obvious(self, known: Sequence[str]) -> None:
         """Raise DataError for a target that nobody named and that is a date or numbers the rows."""
-        if self._target is not None or not self.kept.columns or self._is_usual:
+        if self._asked.target is not None or not self.kept.columns or self._is_usual:
             return
-        is_date = date_pattern(known)[1] == len(known) and not all(map(is_number, known))
-        if is_date or (len(known) == len(self._targets) and is_running(numbers_of(known, "."))):
-            found = "dates" if is_date else "a running number"
-            raise DataError(
-                f"{self._path}: the last column, {quoted(self._name)}, holds {found} and would be "
-                f"the target; expected target, the name of the column to predict: one of "
-                f"{listed(self.kept.columns)}"
-            )
+        rows = len(self._targets)
+        if date_pattern(known)[1] == len(known) and not all(map(is_number, known)):
+            found = "dates"
+        elif len(known) == rows and is_row_number(self.target, numbers_of(known, ".")):
+            found = "a running number"
+        elif 2 * len(known) > rows >= LONG_ENOUGH and not self._are_numbers(known):
+            found = "a different text in nearly each row"
+        else:
+            return
+        raise DataError(
+            f"{self._path}: the last column, {quoted(self.target)}, holds {found} and would be "
+            f"the target; expected {setting('target')} with the name of the column to predict: one "
+            f"of {listed(self.kept.columns)}"
+        )
 
     def _check_classes(self, known: Sequence[str], numbers: bool) -> None:
         """Raise DataError for targets that teach nothing, or leave no row to test with."""

@@ -10,6 +10,7 @@ from handgrad.equations.shaping import OF_SHAPES, same_axis, shape, shaped
 from handgrad.equations.writer import Writer
 from handgrad.program import Node
 from handgrad.program.functions import is_array
+from handgrad.program.sizes import ONE
 
 _COMPARED: Final = frozenset(
     {
@@ -48,7 +49,7 @@ def places(writer: Writer, value: Any) -> Iterator[int]:
         found = {-1}
     for axis in found:
         outer = same_axis(shape(node), shape(value), axis)
-        if outer is not None and shape(value)[outer] != 1:
+        if outer is not None and shape(value)[outer] != ONE:
             yield outer
 
 

@@ -1,14 +1,13 @@
 """Letters for the sizes of arrays: (N, D) and not (2, 4).
 
-The annotations name the axes of what goes in. A run on inputs in which every such letter has a size
-of its own then shows the letters of everything else.
+The annotations name the axes of what goes in. A run on tracers then knows the letters of everything
+else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, combinations, permutations
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -26,96 +25,87 @@ from handgrad.documents.formulas.formula import (
     separated,
 )
 from handgrad.equations.subject import Parameter
+from handgrad.program.sizes import Atom, Quotient, Size
 
-Letters = Mapping[int, str]
-
-#: Even, and with odd halves, so that a half is no padded size, nor a size and 1; and far enough
-#: apart that one letter with padding on both sides is never another. Small, because everything is
-#: computed once.
-_SIZES: Final = (6, 18, 26, 34, 42, 50, 58, 66)
-#: For kernels, which have to fit into what they run over.
-_KERNEL_SIZES: Final = (3, 5)
-_PADDED: Final = (1, 2, 4, -2, -4)
-_MULTIPLE: Final = 8
-#: The numbers of blocks that the gates of a recurrent layer are.
-_TIMES: Final = (2, 3, 4)
-#: The number of pairs of letters that are tried as one.
-_TRIALS: Final = 6
 #: The axes of a starred group, such as *batch, by their number.
 _STARRED: Final = ("", "N", "NM", "NPM", "NPQM", "NPQRM")
 #: Settings that are sizes of something in between.
 _SETTINGS: Final = {"num_groups": "G"}
 
 
-class Relation(NamedTuple):
-    """The size of `letter` is `times` that of `other`."""
+class Share(NamedTuple):
+    """One of `by` equal parts of the length of a letter."""
 
-    letter: str
-    other: str
-    times: int = 1
+    whole: str
+    by: Size
 
 
 @dataclass(frozen=True)
 class Dimensions:
-    """The letters of sizes; without any, sizes are numbers."""
+    """The lengths of letters, in the order in which they are written, and the names of sizes.
 
-    letters: Letters = field(default_factory=lambda: MappingProxyType({}))
+    Without `names` sizes are written as numbers. `parts` are letters of one of so many equal parts
+    of another letter, such as D/2.
+    """
 
-    def size(self, size: int, own: int | None = None) -> Formula:
-        """N, H W, D/2, 4 H, N + 2, 2 N + 1, or the number where no letter fits.
+    lengths: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    names: Mapping[Size, str] | None = None
+    parts: Mapping[str, Share] = field(default_factory=lambda: MappingProxyType({}))
 
-        `own` is what it is on inputs of other sizes: what is the same there is no such sum.
-        """
-        if size == 1 or not self.letters:
-            return Number(str(size))
-        if size in self.letters:
-            return _letter(self.letters[size])
-        if size == own:
-            return Number(str(size))
-        for found in chain(self._product(size), self._padded(size), self._odd(size)):
-            return found
-        return Number(str(size))
+    def size(self, size: Size | int) -> Formula:
+        """N, H W, D/2, 4 H, N + 2, 2 N + 1, or a number."""
+        size = Size.of(size)
+        if self.names is None or size.constant is not None:
+            return Number(str(size.number(self.lengths)))
+        if size in self.names:
+            return _letter(self.names[size])
+        for known in self.names:
+            if (difference := (size - known).constant) is not None:
+                sign = Sign("+" if difference > 0 else "−")
+                return row(self.size(known), sign, Number(str(abs(difference))))
+            other = size // known
+            if len(known.terms) > 1 and len(other.terms) == 1 and not _quotients(other):
+                return row(self.size(other), self.size(known))
+        parts: list[Formula] = []
+        for product, times in size.terms:
+            written = self._product(product, abs(times))
+            parts += [Sign("+" if times > 0 else "−"), *written] if parts else written
+        return row(*parts)
 
-    def letter(self, size: int) -> str | None:
+    def letter(self, size: Size) -> str | None:
         """The letter of exactly this size."""
-        return self.letters.get(size)
+        return (self.names or {}).get(size)
 
-    def shape(self, array: Any, own: Any = None) -> Formula:
-        """(N, D); (N,) has its comma, as in Python. `own` is the array on other inputs."""
-        return self.sizes(array.shape, np.shape(own))
+    def shape(self, sizes: Sequence[Size]) -> Formula:
+        """(N, D); (N,) has its comma, as in Python."""
+        written = tuple(map(self.size, sizes))
+        if len(written) == 1:
+            return Fenced(row(written[0], Sign(",")))
+        return Fenced(separated(written) if written else row())
 
-    def sizes(self, shape: Sequence[int], own: Sequence[int] = ()) -> Formula:
-        """The same for the sizes themselves."""
-        others = own if len(own) == len(shape) else (None,) * len(shape)
-        sizes = tuple(map(self.size, shape, others))
-        if len(sizes) == 1:
-            return Fenced(row(sizes[0], Sign(",")))
-        return Fenced(separated(sizes) if sizes else row())
+    def _product(self, atoms: Sequence[Atom], times: int) -> list[Formula]:
+        letters = [each for each in atoms if isinstance(each, str)]
+        divisors: list[Formula] = []
+        for each in [each for each in letters if each in self.parts]:
+            whole, by = self.parts[each]
+            letters[letters.index(each)] = whole
+            if by.constant is not None and times % by.constant == 0:
+                times //= by.constant
+            elif str(by) in letters:
+                letters.remove(str(by))
+            else:
+                divisors.append(self.size(by))
+        parts = [_letter(each) for each in sorted(letters, key=list(self.lengths).index)]
+        for quotient in [each for each in atoms if isinstance(each, Quotient)]:
+            parts += [self._fenced(quotient.top), Sign("/"), self._fenced(quotient.bottom)]
+        for divisor in divisors:
+            parts += [Sign("/"), divisor]
+        return parts if times == 1 and parts else [Number(str(times)), *parts]
 
-    def _product(self, size: int) -> Iterator[Formula]:
-        for (first, one), (second, two) in combinations(self.letters.items(), 2):
-            if first * second == size:
-                yield row(_letter(one), _letter(two))
-        for part, letter in self.letters.items():
-            for (first, one), (second, two) in combinations(self.letters.items(), 2):
-                if letter in _SETTINGS.values() and first * second == part * size:
-                    yield row(_letter(one), _letter(two), Sign("/"), _letter(letter))
-        for known, letter in self.letters.items():
-            if known == 2 * size:
-                yield row(_letter(letter), Sign("/"), Number("2"))
-            if size % known == 0 and size // known <= _MULTIPLE:
-                yield row(Number(str(size // known)), _letter(letter))
-
-    def _padded(self, size: int) -> Iterator[Formula]:
-        for known, letter in self.letters.items():
-            if size - known in _PADDED:
-                sign = "+" if size > known else "−"
-                yield row(_letter(letter), Sign(sign), Number(str(abs(size - known))))
-
-    def _odd(self, size: int) -> Iterator[Formula]:
-        for known, letter in self.letters.items():
-            if size == 2 * known + 1:
-                yield row(Number("2"), _letter(letter), Sign("+"), Number("1"))
+    def _fenced(self, size: Size) -> Formula:
+        found = self.size(size)
+        is_sum = len(size.terms) > 1 and size not in (self.names or {})
+        return Fenced(found) if is_sum else found
 
 
 def _letter(name: str) -> Formula:
@@ -172,112 +162,126 @@ def _matched(tokens: list[str], axes: int) -> list[str] | None:
     return [*tokens[:star], *group, *tokens[star + 1 :]]
 
 
-def renamed_inputs(
-    parameters: Sequence[Parameter], arrays: Mapping[str, np.ndarray], output: str
-) -> Iterator[tuple[dict[str, np.ndarray], dict[int, str]]]:
-    """The same inputs with a size of its own for every letter, and what each size is called.
-
-    First with all letters apart; then with two of them related that are so in `arrays`, alike as
-    the channels of an image and of a kernel, or one a multiple of the other as the rows of an
-    LSTM's weights; with all that are alike; last with two relations. Of two letters for one
-    size that of `output`, an annotation, is kept. Nothing where an array has no annotation.
-    """
-    known: dict[str, int] = {}
-    axes: dict[str, list[str]] = {}
-    by_name = {each.name: each for each in parameters}
-    for name, array in arrays.items():
-        found = axes_of(by_name[name].shape, array.shape, known) if name in by_name else None
-        if found is None:
-            return
-        axes[name] = _aligned(found, array.shape, axes, arrays)
-    letters = list(dict.fromkeys(letter for each in axes.values() for letter in each if letter))
-    together = [*(set(each) for each in axes.values()), set(output.split())]
-    pairs = [
-        Relation(b, a)
-        for a, b in combinations(letters, 2)
-        if known[a] == known[b] and not any({a, b} <= each for each in together)
-    ]
-    # A letter that stands in one place only is the likeliest to be another name of a size.
-    pairs.sort(key=lambda pair: sum(letter in each for letter in pair[:2] for each in together))
-    multiples = [
-        Relation(a, b, times)
-        for a, b in permutations(letters, 2)
-        for times in _TIMES
-        if known[a] == times * known[b]
-    ]
-    trials = [[], *([pair] for pair in pairs[:_TRIALS]), pairs, *([one] for one in multiples)]
-    trials += map(list, combinations([*pairs[:_TRIALS], *multiples], 2))
-    for related in trials:
-        sizes = _own_sizes(letters, related)
-        if sizes is not None:
-            names: dict[int, str] = {}
-            derived = {each.letter for each in related if each.times > 1}
-            for letter in sorted(letters, key=lambda each: each not in output.split()):
-                if letter not in derived:
-                    names.setdefault(sizes[letter], letter)
-            yield {name: _filled(arrays[name], axes[name], sizes) for name in arrays}, names
-
-
 def _aligned(
     found: list[str],
     shape: tuple[int, ...],
     axes: Mapping[str, list[str]],
-    arrays: Mapping[str, np.ndarray],
+    shapes: Mapping[str, tuple[int, ...]],
 ) -> list[str]:
     """Axes annotated `...` go by those of the first array, to which they broadcast."""
     if all(found) or not axes:
         return found
     first = next(iter(axes))
     behind = [""] * len(shape) + axes[first]
-    sizes = (0,) * len(shape) + arrays[first].shape
+    sizes = (0,) * len(shape) + shapes[first]
     pairs = zip(found, shape, behind[-len(shape) :], sizes[-len(shape) :], strict=True)
     return [letter or (other if size == wide else "") for letter, size, other, wide in pairs]
 
 
-def _own_sizes(letters: list[str], related: Sequence[Relation]) -> dict[str, int] | None:
-    """A size for each letter; None where there are too many, or the relations contradict."""
-    kernels, others = iter(_KERNEL_SIZES), iter(_SIZES)
-    sizes: dict[str, int] = {}
-    for letter in letters:
-        if any(each.letter == letter for each in related):
-            continue
-        size = next(kernels if letter[0] == "K" else others, None)
-        if size is None:
+def sizes_of_inputs(
+    parameters: Sequence[Parameter], arrays: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, int]] | None:
+    """The sizes of arrays in the letters of their annotations, and the lengths of the letters.
+
+    A setting that is a size is a letter as well. None where an array has no annotation.
+    """
+    known: dict[str, int] = {}
+    axes: dict[str, list[str]] = {}
+    by_name = {each.name: each for each in parameters}
+    shapes = {name: np.shape(array) for name, array in arrays.items()}
+    for name, shape in shapes.items():
+        found = axes_of(by_name[name].shape, shape, known) if name in by_name else None
+        if found is None:
             return None
-        sizes[letter] = size
-    for _ in related:
-        for letter, other, times in related:
-            if other in sizes and sizes.setdefault(letter, times * sizes[other]) != (
-                times * sizes[other]
-            ):
-                return None
-    return sizes if len(sizes) == len(letters) else None
-
-
-def _filled(array: np.ndarray, axes: list[str], sizes: Mapping[str, int]) -> np.ndarray:
-    shape = tuple(
-        sizes[letter] if letter else size for letter, size in zip(axes, array.shape, strict=True)
-    )
-    if array.dtype.kind == "f":
-        return np.random.default_rng(0).uniform(0.5, 1.5, shape).astype(array.dtype)
-    count = int(np.prod(shape))
-    return (np.arange(count) % 2).reshape(shape).astype(array.dtype)
-
-
-def setting_letters(options: Mapping[str, Any], letters: Letters) -> dict[int, str]:
-    """`letters` with those of settings added that are sizes."""
-    added = dict(letters)
+        axes[name] = _aligned(found, shape, axes, shapes)
+    sizes: dict[str, Any] = {
+        name: tuple(Size.of(letter or n) for letter, n in zip(axes[name], shape, strict=True))
+        for name, shape in shapes.items()
+    }
     for name, letter in _SETTINGS.items():
         if options.get(name, 1) > 1:
-            added.setdefault(options[name], letter)
-    return added
+            sizes[name] = Size.of(letter)
+            known[letter] = options[name]
+    return (sizes, known) if known else None
 
 
-def output_letters(annotation: str, shape: tuple[int, ...], letters: Letters) -> dict[int, str]:
-    """`letters` with those of an output added, where its annotation names sizes not seen before."""
-    found = axes_of(annotation, shape, {letter: size for size, letter in letters.items()})
-    added = dict(letters)
-    for letter, size in zip(found or (), shape, strict=False):
-        if letter and size > 1:
-            added.setdefault(size, letter)
-    return added
+class Letters:
+    """The letters of a run: those that are the same as others, or a multiple of them."""
+
+    def __init__(self, lengths: Mapping[str, int], order: Sequence[str]) -> None:
+        self.lengths = dict(lengths)
+        self.parts: dict[str, Share] = {}
+        self.known: dict[str, Size] = {}
+        #: Of two letters that are the same the one that comes first here stays.
+        self._order = order
+
+    def learn(self, equal: Sequence[tuple[Size, Size]], sizes: Iterable[Size]) -> None:
+        """Take what the run took to be equal, and of which letters its `sizes` are parts."""
+        self._solve(equal)
+        for size in sizes:
+            for quotient in _quotients(size.at(self.known)):
+                self._part(quotient)
+        self._solve(equal)
+
+    def _solve(self, equal: Sequence[tuple[Size, Size]]) -> None:
+        for left, right in equal:
+            one, other = left.at(self.known), right.at(self.known)
+            pairs = [*self._solved(one, other), *self._solved(other, one)]
+            if pairs:
+                self._set(*min(pairs, key=self._preference))
+
+    def _preference(self, pair: tuple[str, Size]) -> Any:
+        """A multiple of another letter is no letter of its own, nor is one that comes later."""
+        letter, size = pair
+        return bool(_quotients(size)), _letter_of(size) != "", -self._order.index(letter)
+
+    def _solved(self, size: Size, same: Size) -> Iterator[tuple[str, Size]]:
+        for quotient in _quotients(size):
+            if size == Size((((quotient,), 1),)) and quotient.bottom.constant:
+                size, same = quotient.top, same * quotient.bottom
+        letter = _letter_of(size)
+        is_so = letter in self._order and letter not in same.letters and same.constant is None
+        if is_so and same.number(self.lengths) == self.lengths[letter]:
+            yield letter, same
+
+    def _part(self, quotient: Quotient) -> None:
+        whole, by = _letter_of(quotient.top), quotient.bottom
+        divisor = by.number(self.lengths)
+        if whole not in self._order or not (by.constant or _letter_of(by)):
+            return
+        count, rest = divmod(self.lengths[whole], divisor)
+        if rest:
+            return
+        if count == 1 and _letter_of(by) in self._order:
+            self._solve([(quotient.top, by)])
+            return
+        letter = f"{whole}/{by}"
+        self.parts[letter], self.lengths[letter] = Share(whole, by), count
+        self._set(whole, by * letter)
+
+    def _set(self, letter: str, size: Size) -> None:
+        self.known = {key: each.at({letter: size}) for key, each in self.known.items()}
+        self.known[letter] = size
+
+    def dimensions(self, annotation: str, output: Sequence[Size]) -> Dimensions:
+        """Those of the run. An output's annotation names sizes that have no letter."""
+        names = {
+            self.known.get(letter, Size.of(letter)): letter
+            for letter in self._order
+            if letter not in self.known or letter in {each.whole for each in self.parts.values()}
+        }
+        numbers = [size.number(self.lengths) for size in output]
+        for letter, size in zip(axes_of(annotation, numbers, {}) or (), output, strict=False):
+            if letter and size.constant is None and letter not in self.lengths:
+                names.setdefault(size, letter)
+        return Dimensions(self.lengths, names, self.parts)
+
+
+def _quotients(size: Size) -> list[Quotient]:
+    return [atom for product, _ in size.terms for atom in product if isinstance(atom, Quotient)]
+
+
+def _letter_of(size: Size) -> str:
+    """The letter that is all of a size, "" where there is more."""
+    (letter, *others) = size.letters or ("",)
+    return letter if not others and size == Size.of(letter) else ""

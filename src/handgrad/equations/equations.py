@@ -1,9 +1,8 @@
 """From the programs of a forward and a backward to their equations.
 
 A name that is set to an array is an equation; one of sizes, settings or another shape of the same
-array is none. Both functions are run twice: on the inputs of the example, whose values the
-equations carry, and on inputs in which every letter of the annotations has a size of its own, which
-tells the shapes.
+array is none. Both functions are run once, on the inputs of the example, whose values the equations
+carry, as tracers, whose sizes know the letters of the annotations.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from handgrad.equations.derived import DerivedEquation, Meaning, PairDerivation
 from handgrad.equations.dimensions import Dimensions
 from handgrad.equations.lines import EquationWriter
 from handgrad.equations.naming import StatementNames, glossary_of
-from handgrad.equations.pairing import pair, statements
+from handgrad.equations.pairing import runs_in_letters, statements
 from handgrad.equations.scope import Scope, find_carried, find_loops
 from handgrad.equations.steps import find_step_axes
 from handgrad.equations.subject import Subject
@@ -36,32 +35,26 @@ def derive(
     Sizes go by the letters of the annotations, or by `dimensions`. Raises ArgumentError where a
     pass fails on the inputs.
     """
-    found = pair(subject, dimensions)
-    own, lettered = (
-        {False: statements(runs.forward), True: statements(runs.backward)}
-        for runs in (found.run, found.lettered)
-    )
-    loops = find_loops(found.lettered, lettered)
+    runs, sizes = runs_in_letters(subject, dimensions)
+    found = {False: statements(runs.forward), True: statements(runs.backward)}
+    loops = find_loops(runs, found)
     counters = {each.counter for each in loops.values()}
-    glossary = glossary_of(subject, found.run, own, counters)
+    glossary = glossary_of(subject, runs, found, counters)
     glossary = replace(glossary, letters=glossary.letters | letters)
     words = label(lang, "if"), label(lang, "otherwise")
-    scope = Scope(found.lettered, glossary, found.dimensions, words, loops=loops)
-    find_carried(scope, lettered)
+    scope = Scope(runs, glossary, sizes, words, loops=loops)
+    find_carried(scope, found)
     find_step_axes(scope)
-    values = Scope(found.run, glossary, Dimensions(), words)
-    names, lettered_names = (
-        StatementNames(subject, found.run, own),
-        StatementNames(subject, found.lettered, lettered),
-    )
-    lines = EquationWriter(found, scope, values, own, lettered, names, lettered_names)
+    in_numbers = replace(scope, dimensions=Dimensions(sizes.lengths), loops={}, step_axes={})
+    names = StatementNames(subject, runs, found)
+    lines = EquationWriter(scope, in_numbers, found, names)
     forward, backward = lines.forward(), lines.backward()
     arrived = tuple(meanings.arrived(lines))
-    passes = (found.run.forward, found.run.backward)
+    passes = (runs.forward, runs.backward)
     is_decided = any(each.is_decided for each in passes)
     given = tuple(each for each in arrived if not each.is_gradient)
     inputs = names.gradient_inputs()
-    results = [getattr(each, "value", each) for each in found.run.backward.results]
+    results = [getattr(each, "value", each) for each in runs.backward.results]
     return PairDerivation(
         tuple(replace(each, arrived=given, is_decided=is_decided) for each in forward),
         tuple(replace(each, arrived=arrived, is_decided=is_decided) for each in backward),

@@ -33,6 +33,7 @@ from handgrad.equations.shaping import (
     argument,
     only_new_axes,
     positions,
+    shape,
 )
 from handgrad.equations.words import by_name
 from handgrad.equations.writes import Writes
@@ -97,13 +98,13 @@ def _broadcast(writer: Writes, node: Node) -> Part:
 
 
 def _in_shape(name: str, writer: Writes, node: Node, inside: Formula) -> Part:
-    below = writer.scope.dimensions.shape(node.value)
+    below = writer.scope.dimensions.shape(shape(node))
     return Part(row(Script(Operator(name), below), Fenced(inside)), UNARY)
 
 
 def _filled(writer: Writes, node: Node) -> Part:
     value = Number(_FILLED[node.op])
-    return Part(Script(value, writer.scope.dimensions.shape(node.value)), ATOM)
+    return Part(Script(value, writer.scope.dimensions.shape(shape(node))), ATOM)
 
 
 def _turned(writer: Writes, node: Node) -> Part:

@@ -9,11 +9,12 @@ from typing import Any, Final
 from handgrad.documents.formulas.formula import Formula
 from handgrad.documents.formulas.numbers import matrix
 from handgrad.equations.reductions import summed_rows
-from handgrad.equations.shaping import shape
+from handgrad.equations.shaping import len_of, shape
 from handgrad.equations.writer import Writer
 from handgrad.program import Node
 from handgrad.program.arranging import is_transpose
 from handgrad.program.functions import is_array
+from handgrad.program.sizes import ONE
 
 _MOST_MATRICES: Final = 3
 _MOST_ENTRIES: Final = 24
@@ -40,7 +41,7 @@ def _is_plain(writer: Writer, value: Any) -> bool:
         return True
     if node.op in ("matmul", "dot") and (found := summed_rows(writer, *node.args)):
         array, _, axis = found
-        return shape(array)[axis] <= _MOST_MATRICES
+        return len_of(array, axis) <= _MOST_MATRICES
     if node.op in ("multiply", "divide") and not _reads_as_product(node):
         return False
     if node.op in _COMPUTED or is_transpose(node):
@@ -68,4 +69,4 @@ def _leaves(writer: Writer, value: Any) -> Iterator[Node]:
 def _reads_as_product(node: Node) -> bool:
     """True where matrices put for names show what is done; a column beside a matrix would not."""
     shapes = [found for each in node.args if (found := shape(each))]
-    return len(shapes) < 2 or all(each[-1] != 1 for each in shapes)
+    return len(shapes) < 2 or all(each[-1] != ONE for each in shapes)

@@ -16,9 +16,17 @@ from handgrad.documents.formulas.formula import (
 from handgrad.equations.parts import ATOM, Part, subscripted
 from handgrad.equations.places import moved
 from handgrad.equations.scope import LoopPosition
-from handgrad.equations.shaping import Subscripts, number, positions, shape, subscript_of
+from handgrad.equations.shaping import (
+    Subscripts,
+    number,
+    positions,
+    shape,
+    subscript_of,
+    whole_number,
+)
 from handgrad.equations.writes import Writes
 from handgrad.program import Node
+from handgrad.program.sizes import Size
 
 _WHOLE = slice(None)
 
@@ -97,7 +105,7 @@ def place_of(writer: Writes, value: Any) -> Formula | None:
     return None
 
 
-def _fixed(writer: Writes, value: Any, size: int) -> Formula | None:
+def _fixed(writer: Writes, value: Any, size: Size) -> Formula | None:
     """The step that a number says, counted from 1 where the code counts from 0 or from the end."""
     if type(value) is not int:
         return None
@@ -125,7 +133,7 @@ def position(writer: Writes, each: Any) -> Formula:
 def bound(writer: Writes, value: Any) -> Formula:
     """The start or end of a slice: a size by its letters."""
     if isinstance(value, Node) and isinstance(value.value, int):
-        found = writer.scope.dimensions.size(value.value)
+        found = writer.scope.dimensions.size(whole_number(value))
         if not isinstance(found, Number):
             return found
     return writer.write(value)

@@ -24,9 +24,9 @@ from handgrad.equations.comparisons import numbered_axes
 from handgrad.equations.derived import DerivedEquation
 from handgrad.equations.figures import figures
 from handgrad.equations.naming import StatementNames
-from handgrad.equations.pairing import PairedRuns, Statement, twins
+from handgrad.equations.pairing import Statement, with_generic
 from handgrad.equations.places import moved
-from handgrad.equations.scope import LoopPosition, Scope, StepLoop
+from handgrad.equations.scope import LoopPosition, Scope
 from handgrad.equations.shaping import Subscripts, shape, stacked
 from handgrad.equations.steps import is_by_step
 from handgrad.equations.symbols import FAMILY, INITIAL, SEVERAL, SINGLE, NodeNamer
@@ -43,95 +43,88 @@ class EquationWriter:
 
     def __init__(
         self,
-        pair: PairedRuns,
         scope: Scope,
         values: Scope,
-        own: Mapping[bool, list[Statement]],
-        lettered: Mapping[bool, list[Statement]],
+        statements: Mapping[bool, list[Statement]],
         names: StatementNames,
-        lettered_names: StatementNames,
     ) -> None:
-        self.pair, self.scope, self.values = pair, scope, values
-        self.own, self.lettered = own, lettered
-        self.names, self.lettered_names = names, lettered_names
-        self.symbols = NodeNamer(pair, scope, values, own, lettered)
+        self.runs, self.scope, self.values = scope.runs, scope, values
+        self.statements, self.names = statements, names
+        self.symbols = NodeNamer(scope, statements)
 
     def forward(self) -> list[DerivedEquation]:
         return [*self._equations(backward=False), *self._outputs()]
 
     def backward(self) -> list[DerivedEquation]:
-        self.symbols.name_incoming(self.names, self.lettered_names)
+        self.symbols.name_incoming(self.names)
         found = self._equations(backward=True)
         return [*found, *self._returned({each.left for each in found})]
 
     def _equations(self, *, backward: bool) -> list[DerivedEquation]:
         found: list[DerivedEquation] = []
-        pairs = list(twins(self.own[backward], self.lettered[backward]))
+        pairs = list(with_generic(self.statements[backward]))
         self.symbols.prepare(pairs)
-        for own, lettered, again in pairs:
-            equation = self._equation(own, lettered, again)
+        for own, generic, again in pairs:
+            equation = self._equation(own, generic, again)
             if equation is not None:
                 found.append(replace(equation, nodes=tuple(leaves(own.values))))
             elif found and own.names == (found[-1].name,):
-                found[-1] = self._reshaped(found[-1], own, lettered)
+                found[-1] = self._reshaped(found[-1], own, generic)
         return found
 
-    def _equation(self, own: Statement, lettered: Statement, again: bool) -> DerivedEquation | None:
+    def _equation(self, own: Statement, generic: Statement, again: bool) -> DerivedEquation | None:
         decided = self.symbols.decided[own.key]
         if decided == INITIAL:
-            return self._initial(own, lettered)
+            return self._initial(own, generic)
         write = {SINGLE: self._single, SEVERAL: self._several, FAMILY: self._family}.get(decided)
-        return None if write is None else write(own, lettered, again)
+        return None if write is None else write(own, generic, again)
 
     # Results
 
     def _outputs(self) -> Iterator[DerivedEquation]:
         """The outputs of forward, where they are not names that have equations."""
-        pairs = zip(self.names.outputs(), self.lettered_names.outputs(), strict=True)
-        for (name, own), (_, lettered) in pairs:
-            named = self.scope.symbols.get(Writer(self.scope).bare(lettered))
+        for name, value in self.names.outputs():
+            named = self.scope.symbols.get(Writer(self.scope).bare(value))
             known = set() if named is None else {named.code, named.name}
             if name not in known or known.isdisjoint(self.symbols.written):
-                yield self._result(name, self.scope.glossary.symbol(name), own, lettered)
+                yield self._result(name, self.scope.glossary.symbol(name), value)
 
     def _returned(self, lefts: set[Formula]) -> Iterator[DerivedEquation]:
         """The gradients, where one is not a name that has its equation."""
         writer = Writer(self.scope)
         names = self.names.gradient_inputs()
-        own, lettered = self.pair.run.backward.results, self.pair.lettered.backward.results
-        for name, value, twin in zip(names, own, lettered, strict=False):
+        for name, value in zip(names, self.runs.backward.results, strict=False):
             if not isinstance(value, Node) or not is_array(value.value):
                 continue
             gradient = self.scope.glossary.gradient(name)
-            inner = writer.bare(twin)
+            inner = writer.bare(value)
             is_named = inner in self.scope.symbols and self.scope.round_of(inner) is None
             if gradient not in lefts and not (is_named and writer.write(inner) == gradient):
-                yield self._result(f"d{name}", gradient, value, twin)
+                yield self._result(f"d{name}", gradient, value)
 
-    def _result(self, name: str, left: Formula, own: Any, lettered: Any) -> DerivedEquation:
-        if self.symbols.name_result(name, own, lettered):
-            site = lettered.site or Site(0, 0, 0, 0, name)
-            single = Statement(lettered.frame, site, (), (name,), (own,), 0)
-            written = self._single(single, single._replace(values=(lettered,)), again=False)
-            return replace(written, nodes=(own,))
-        value = own.value if isinstance(own, Node) else own
+    def _result(self, name: str, left: Formula, node: Any) -> DerivedEquation:
+        if self.symbols.name_result(name, node):
+            site = node.site or Site(0, 0, 0, 0, name)
+            single = Statement(node.frame, site, (), (name,), (node,), 0)
+            return replace(self._single(single, single, again=False), nodes=(node,))
+        value = node.value if isinstance(node, Node) else node
         return DerivedEquation(
             name,
             left,
-            Writer(self.scope).result(lettered),
-            self._shape(lettered, own),
+            Writer(self.scope).result(node),
+            self._shape(node),
             value,
-            figures(Writer(self.values), own) if isinstance(own, Node) else None,
+            figures(Writer(self.values), node) if isinstance(node, Node) else None,
             ((left, value),),
-            (name, self._signature(lettered)),
-            nodes=tuple(leaves(own)),
+            (name, self._signature(node)),
+            nodes=tuple(leaves(node)),
         )
 
     # One equation
 
-    def _initial(self, own: Statement, lettered: Statement) -> DerivedEquation:
+    def _initial(self, own: Statement, generic: Statement) -> DerivedEquation:
         """h_0 = what a loop is given to begin with."""
-        (name,), (value,), (node,) = own.names, own.values, lettered.values
+        (name,), (value,), (node,) = own.names, own.values, generic.values
         named = self.symbols.initial(name, node)
         assert named is not None
         left = self.scope.glossary.symbol(name, named.primes, named.index)
@@ -140,28 +133,27 @@ class EquationWriter:
             name,
             left,
             Writer(self.scope).write(node),
-            self._shape(node, value),
+            self._shape(node),
             value.value,
             None,
             ((left, value.value),),
             (name, INITIAL, self._signature(node)),
         )
 
-    def _places(self, own: Statement, lettered: Statement) -> list[LoopPosition | None]:
+    def _places(self, own: Statement, generic: Statement) -> list[LoopPosition | None]:
         """The places of an equation: step t and, in a loop over steps, that in which it ran."""
-        place = self.scope.place_of(lettered)
+        place = self.scope.place_of(generic)
         if place is None:
             return [None]
         (one,) = (each for each in own.rounds if each.loop == place.steps.site)
-        steps = replace(place.steps, count=self.own_count(place.steps))
-        return [place, replace(place, step=Number(str(steps.step(one) + 1)))]
+        return [place, replace(place, step=Number(str(place.steps.step(one) + 1)))]
 
-    def _single(self, own: Statement, lettered: Statement, again: bool) -> DerivedEquation:
+    def _single(self, own: Statement, generic: Statement, again: bool) -> DerivedEquation:
         """name = what is computed"""
-        (name,), (value,), (node,) = own.names, own.values, lettered.values
+        (name,), (value,), (node,) = own.names, own.values, generic.values
         scope = self.scope
-        subscripts = self._subscripts(lettered, node)
-        places = self._places(own, lettered)
+        subscripts = self._subscripts(generic, node)
+        places = self._places(own, generic)
         source = self._source(node)
         rights = [self._right(Writer(scope, each), node, source, subscripts) for each in places]
         scope.use(node)
@@ -172,18 +164,18 @@ class EquationWriter:
         parts: Values = ((lefts[0], value.value),)
         if axis is not None:
             parts = tuple(self.steps(node, value.value, axis))
-        changes = bool(lettered.rounds) or axis is not None
+        changes = bool(generic.rounds) or axis is not None
         found = DerivedEquation(
             scope.symbols[node].code,
             lefts[0],
             rights[0],
-            self._shape(node, value, axis),
+            self._shape(node, axis),
             value.value,
             figures(Writer(self.values), value) if len(places) == 1 else None,
             parts,
             (name, self._signature(node)),
             again,
-            self._loop(lettered),
+            self._loop(generic),
             updates=changes and lefts[0] != rights[0] and occurs(lefts[0], rights[0]),
         )
         return self._in_step(found, places, lefts, rights, ((lefts[-1], value.value),))
@@ -233,10 +225,10 @@ class EquationWriter:
         )
 
     def _reshaped(
-        self, equation: DerivedEquation, own: Statement, lettered: Statement
+        self, equation: DerivedEquation, own: Statement, generic: Statement
     ) -> DerivedEquation:
         """The equation with the shape that the next line gives its value."""
-        value, twin = own.values[0], lettered.values[0]
+        value, twin = own.values[0], generic.values[0]
         if not isinstance(twin, Node) or not is_array(twin.value) or own.rounds or equation.loop:
             return equation
         bare = Writer(self.scope).bare(twin)
@@ -244,42 +236,42 @@ class EquationWriter:
         if named is None or named.code != equation.name or bare is twin:
             return equation
         whole = ((equation.left, value.value),) if len(equation.parts) == 1 else equation.parts
-        return replace(equation, shape=self._shape(twin, value), value=value.value, parts=whole)
+        return replace(equation, shape=self._shape(twin), value=value.value, parts=whole)
 
-    def _family(self, own: Statement, lettered: Statement, again: bool) -> DerivedEquation:
+    def _family(self, own: Statement, generic: Statement, again: bool) -> DerivedEquation:
         """name_index = one element of a list that a loop made"""
-        (name,), (values,), (items,) = own.names, own.values, lettered.values
+        (name,), (values,), (items,) = own.names, own.values, generic.values
         scope = self.scope
         right = Writer(scope).definition(items[0])
         scope.use(items[0])
         primes = scope.symbols[items[0]].primes
         parts = tuple(
-            (scope.glossary.symbol(name, primes, self.values.numbers[each]), each.value)
+            (scope.glossary.symbol(name, primes, self.scope.numbers[each]), each.value)
             for each in values
         )
         return DerivedEquation(
             name,
             scope.symbol(items[0], None),
             right,
-            self._shape(items[0], values[0]),
+            self._shape(items[0]),
             [each.value for each in values],
             None,
             parts,
             (name, self._signature(items[0])),
             again,
-            self._loop(lettered),
+            self._loop(generic),
         )
 
-    def _several(self, own: Statement, lettered: Statement, again: bool) -> DerivedEquation:
+    def _several(self, own: Statement, generic: Statement, again: bool) -> DerivedEquation:
         """(a, b) = f(x); blocks that stand beside each other are written so."""
         scope = self.scope
-        found = list(zip(own.names, own.values, lettered.values, strict=True))
+        found = list(zip(own.names, own.values, generic.values, strict=True))
         shown = [each for each in found if each[0] != "_"]
         first = next(node for _, _, node in found if isinstance(node, Node))
         whole = first.args[0]
         is_blocks = whole.op == "blocks"
-        places = self._places(own, lettered)
-        subscripts = self._subscripts(lettered, first) if is_blocks else ()
+        places = self._places(own, generic)
+        subscripts = self._subscripts(generic, first) if is_blocks else ()
         lefts: list[Formula] = []
         rights: list[Formula] = []
         parts: Values = ()
@@ -299,12 +291,12 @@ class EquationWriter:
             shown[0][0],
             lefts[0],
             rights[0],
-            separated(tuple(self._shape(node, value, axis) for _, value, node in found)),
+            separated(tuple(self._shape(node, axis) for _, _, node in found)),
             [value.value for _, value, _ in found],
             None,
             computed=(shown[0][0], self._signature(whole)),
             again=again,
-            loop=self._loop(lettered),
+            loop=self._loop(generic),
         )
         return self._in_step(equation, places, lefts, rights, parts)
 
@@ -334,13 +326,12 @@ class EquationWriter:
         axes = range(-len(shape(node)), 0)
         return tuple(found.get(each) for each in axes) if found else ()
 
-    def _shape(self, node: Any, value: Any, axis: int | None = None) -> Formula:
-        """The shape, without the axis of the steps where it is that of one.
-
-        `value` is that of the example.
-        """
-        shapes = [_shape_without(each, axis) for each in (node, value)]
-        return self.scope.dimensions.sizes(*shapes)
+    def _shape(self, node: Any, axis: int | None = None) -> Formula:
+        """The shape, without the axis of the steps where it is that of one."""
+        sizes = list(shape(node))
+        if axis is not None and sizes:
+            del sizes[axis]
+        return self.scope.dimensions.shape(sizes)
 
     def _loop(self, statement: Statement) -> Formula | None:
         """t = 1, …, T, or t ∈ what it runs over."""
@@ -348,7 +339,7 @@ class EquationWriter:
             return None
         steps = self.scope.steps_of(statement)
         if steps is not None:
-            size = self.scope.dimensions.size(steps.count)
+            size = self.scope.dimensions.size(steps.size)
             first, last = (size, Number("1")) if steps.is_reversed else (Number("1"), size)
             return equals(self.scope.counter(steps), separated((first, Sign("⋯"), last)))
         rounds = statement.rounds
@@ -372,19 +363,13 @@ class EquationWriter:
 
     def behind_parameters(self) -> frozenset[str]:
         """The names of backward that all gradients but the first, that of x, are made of."""
-        behind = needed(self.pair.lettered.backward.results[1:])
+        behind = needed(self.runs.backward.results[1:])
         return frozenset(
             name
-            for each in self.lettered[True]
+            for each in self.statements[True]
             if not behind.isdisjoint(leaves(each.values))
             for name in each.names
         )
-
-    def own_count(self, steps: StepLoop) -> int:
-        """The number of steps of the example."""
-        statements = self.own[steps.of_backward]
-        rounds = (one for each in statements for one in each.rounds if one.loop == steps.site)
-        return len({one.number for one in rounds})
 
     def _signature(self, value: Any, depth: int = 0) -> Any:
         """The computation, without the sizes of arrays."""
@@ -396,19 +381,12 @@ class EquationWriter:
                 return named.name, named.primes
             if value.op in ("size", "count"):
                 return value.op
-            return value.op, self._signature(value.args, depth + 1)
-        if isinstance(value, tuple | list):
-            return tuple(self._signature(each, depth + 1) for each in value)
+            return value.op, tuple(self._signature(each, depth + 1) for each in value.args)
+        if isinstance(value, tuple | list):  # of which there may be one for each step
+            return tuple(dict.fromkeys(self._signature(each, depth) for each in value))
         if isinstance(value, slice):
             return self._signature((value.start, value.stop, value.step), depth)
         return value if isinstance(value, int | float | str) or value is None else repr(value)
-
-
-def _shape_without(value: Any, axis: int | None) -> list[int]:
-    sizes = list(np.shape(value.value if isinstance(value, Node) else value))
-    if axis is not None and sizes:
-        del sizes[axis]
-    return sizes
 
 
 def _ends(writer: Writer, start: Any, stop: Any) -> tuple[Formula, Formula]:

@@ -10,6 +10,7 @@ from typing import Any
 from handgrad.documents.formulas.formula import Formula, Number, Text
 from handgrad.equations.derived import Arrived, Meaning
 from handgrad.equations.lines import EquationWriter
+from handgrad.equations.shaping import shape, whole_number
 from handgrad.equations.writer import Writer
 from handgrad.program import Node, leaves, values_of
 from handgrad.program.functions import is_array
@@ -53,25 +54,12 @@ def _meaning(lines: EquationWriter, name: str, node: Node) -> Meaning:
         index = scope.counter(found[0])
     base = named.name if named.code == name else name  # a number may have two names, one later
     symbol = scope.glossary.symbol(base, named.primes, index)
-    value = _own_value(lines, name, node)
     if is_array(node.value):
-        own = None if value is node.value else value
-        return Meaning(symbol, name, shape=scope.dimensions.shape(node.value, own))
-    definition = _definition(lines, node, value)
+        return Meaning(symbol, name, shape=scope.dimensions.shape(shape(node)))
+    definition = _definition(lines, node)
     if definition is not None and definition != symbol:
-        return Meaning(symbol, name, definition=definition, value=value)
-    return Meaning(symbol, name, value=_default(lines, name, value))
-
-
-def _own_value(lines: EquationWriter, name: str, node: Node) -> Any:
-    """The value that a number has in the example."""
-    for program in (lines.pair.run.forward, lines.pair.run.backward):
-        for each in program.assignments:
-            if each.name == name and isinstance(each.value, Node):
-                return each.value.value
-        if name in program.arguments:
-            return values_of(program.arguments[name])
-    return node.value
+        return Meaning(symbol, name, definition=definition, value=node.value)
+    return Meaning(symbol, name, value=_default(lines, name, node.value))
 
 
 def _default(lines: EquationWriter, name: str, value: Any) -> Any:
@@ -82,23 +70,18 @@ def _default(lines: EquationWriter, name: str, value: Any) -> Any:
     return value
 
 
-def _definition(lines: EquationWriter, node: Node, value: Any) -> Formula | None:
-    """The definition of a number: a size by its letters, anything else as it is computed.
-
-    What has the same `value` in an example of other sizes is no size.
-    """
+def _definition(lines: EquationWriter, node: Node) -> Formula | None:
+    """The definition of a number: a size by its letters, anything else as it is computed."""
     if node.op == "input":
         return None
     if isinstance(node.value, int):
-        size = lines.scope.dimensions.size(node.value, value)
-        if node.value == value or not isinstance(size, Number):
-            return size
+        return lines.scope.dimensions.size(whole_number(node))
     return Writer(lines.scope).definition(node)
 
 
 def given(lines: EquationWriter, arrays: Mapping[str, Any]) -> Iterator[tuple[Formula, Any]]:
     """The inputs, every step of a sequence by itself, and how many steps there are."""
-    arguments = lines.pair.lettered.forward.arguments
+    arguments = lines.runs.forward.arguments
     for name, array in arrays.items():
         node = arguments.get(name)
         axis = lines.scope.step_axes.get(node) if isinstance(node, Node) else None
@@ -107,9 +90,9 @@ def given(lines: EquationWriter, arrays: Mapping[str, Any]) -> Iterator[tuple[Fo
         else:
             yield lines.scope.glossary.symbol(name), array
     for steps in lines.scope.loops.values():
-        size = lines.scope.dimensions.size(steps.count)
+        size = lines.scope.dimensions.size(steps.size)
         if not steps.of_backward and not isinstance(size, Number):
-            yield size, lines.own_count(steps)
+            yield size, steps.count
 
 
 def incoming(lines: EquationWriter) -> Iterator[tuple[Formula, Any]]:
@@ -134,51 +117,44 @@ def arriving(lines: EquationWriter) -> Iterator[Formula]:
 
 
 def _incoming(lines: EquationWriter) -> Iterator[tuple[Node, Any]]:
-    for value, node in zip(*_arriving(lines), strict=True):
-        yield node, value.value
+    for node in leaves(lines.runs.incoming):
+        yield node, node.value
 
 
 def arrived(lines: EquationWriter) -> Iterator[Arrived]:
     """The inputs and the gradients that come in, each with its node in the example."""
     scope = lines.scope
-    own, lettered = (runs.forward.arguments for runs in (lines.pair.run, lines.pair.lettered))
-    found = [(node, lettered.get(name), name) for name, node in own.items()]
-    found += [(node, twin, "") for node, twin in zip(*_arriving(lines), strict=True)]
-    for node, twin, name in found:
-        if not (isinstance(node, Node) and isinstance(twin, Node) and is_array(node.value)):
+    found = [(node, name) for name, node in lines.runs.forward.arguments.items()]
+    found += [(node, "") for node in leaves(lines.runs.incoming)]
+    for node, name in found:
+        if not (isinstance(node, Node) and is_array(node.value)):
             continue
-        named = scope.symbols.get(twin)
+        named = scope.symbols.get(node)
         code = named.name if named is not None else name
-        axis = scope.step_axes.get(twin) if twin in scope.symbols and scope.loops else None
+        axis = scope.step_axes.get(node) if node in scope.symbols and scope.loops else None
         index = None if axis is None else scope.counter(next(iter(scope.loops.values())))
         symbol = scope.glossary.symbol(code, 0 if named is None else named.primes, index)
         whole = [(symbol, node.value)]
-        parts = whole if axis is None else lines.steps(twin, node.value, axis)
+        parts = whole if axis is None else lines.steps(node, node.value, axis)
         yield Arrived(node, symbol, code, tuple(parts), code in scope.glossary.gradients)
-
-
-def _arriving(lines: EquationWriter) -> tuple[list[Node], list[Node]]:
-    own, lettered = (leaves(each.runs.incoming) for each in (lines.values, lines.scope))
-    return list(own), list(lettered)
 
 
 def kept(lines: EquationWriter) -> Iterator[Meaning]:
     """The contents of the cache, where it says the names of its parts."""
-    cache, lettered = (runs.forward.result[1] for runs in (lines.pair.run, lines.pair.lettered))
+    cache = lines.runs.forward.result[1]
     if isinstance(cache, Mapping):
-        parts = {str(name): (cache[name], lettered[name]) for name in cache}
+        parts = {str(name): each for name, each in cache.items()}
     else:
-        fields = getattr(cache, "_fields", ())
-        parts = {name: (getattr(cache, name), getattr(lettered, name)) for name in fields}
+        parts = {name: getattr(cache, name) for name in getattr(cache, "_fields", ())}
     scope = lines.scope
-    for name, (value, twin) in parts.items():
-        if isinstance(twin, Node) and is_array(twin.value):
+    for name, value in parts.items():
+        if isinstance(value, Node) and is_array(value.value):
             writer = Writer(scope)
-            bare = writer.bare(twin)
+            bare = writer.bare(value)
             symbol = scope.glossary.symbol(name)
             if bare in scope.symbols or isinstance(symbol, Text):
-                symbol = writer.result(twin)
-            shape = scope.dimensions.shape(twin.value, value.value)
-            yield Meaning(symbol, name, shape=shape, value=value.value)
+                symbol = writer.result(value)
+            sizes = scope.dimensions.shape(shape(value))
+            yield Meaning(symbol, name, shape=sizes, value=value.value)
         else:
             yield Meaning(scope.glossary.symbol(name), name, value=values_of(value))

@@ -1,25 +1,21 @@
-"""A run on the example, and its twin on inputs in which every letter has a size of its own."""
+"""The runs of a forward and its backward in letters, and the statements of each."""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from handgrad.equations.dimensions import (
-    Dimensions,
-    output_letters,
-    renamed_inputs,
-    setting_letters,
-)
+from handgrad.equations.dimensions import Dimensions, Letters, sizes_of_inputs
+from handgrad.equations.lettered import Computer
+from handgrad.equations.shaping import shape
 from handgrad.equations.subject import Subject, parameters
 from handgrad.equations.tracing import Float, Int, NotesRecorder, Runs, outputs
-from handgrad.errors import ArgumentError, ShapeError
+from handgrad.errors import ArgumentError
 from handgrad.program import Assignment, Frame, Node, Program, Round, Site, leaves
 from handgrad.program.functions import is_array
+from handgrad.program.sizes import ONE
 
 
 class Statement(NamedTuple):
@@ -38,17 +34,13 @@ class Statement(NamedTuple):
         return self.frame.function, self.site, self.names
 
 
-@dataclass(frozen=True)
-class PairedRuns:
-    """The runs that have the values, and those that equations are written from."""
+def runs_in_letters(
+    subject: Subject, dimensions: Dimensions | None = None
+) -> tuple[Runs, Dimensions]:
+    """Both passes on the example, their sizes in the letters of the annotations.
 
-    run: Runs
-    lettered: Runs
-    dimensions: Dimensions
-
-
-def pair(subject: Subject, dimensions: Dimensions | None = None) -> PairedRuns:
-    """Both runs. Sizes go by the letters of the annotations, or by `dimensions`."""
+    Sizes are numbers where an array has no annotation, or where a function is not known on tracers.
+    """
     arguments = parameters(subject.backward)
     if len(arguments) != 2:
         name = getattr(subject.backward, "__name__", "backward")
@@ -56,52 +48,32 @@ def pair(subject: Subject, dimensions: Dimensions | None = None) -> PairedRuns:
             f"notes: {name} takes {len(arguments)} arguments; allowed: two, the "
             "gradient that comes in and the cache"
         )
-    run = NotesRecorder().runs(subject)
     if dimensions is not None:
-        return PairedRuns(run, run, dimensions)
-    arrays = {name: np.asarray(value) for name, value in subject.arrays.items()}
-    output = arguments[0].shape
-    for inputs, letters in renamed_inputs(parameters(subject.forward), arrays, output):
-        other = _lettered(subject, inputs)
-        if other is None or not (
-            _is_alike(run.forward, other.forward) and _is_alike(run.backward, other.backward)
-        ):
-            continue
-        y = outputs(subject.forward, other.forward.result)[0]
-        if isinstance(y, Node) and is_array(y.value):
-            letters = output_letters(output, tuple(y.value.shape), letters)
-        return PairedRuns(run, other, Dimensions(setting_letters(subject.options, letters)))
-    return PairedRuns(run, run, Dimensions())
-
-
-def _lettered(subject: Subject, inputs: dict[str, np.ndarray]) -> Runs | None:
-    other = replace(subject, arrays=inputs, cotangent=None, gradients=None)
-    try:
-        if other.validate is not None:
-            other.validate(**inputs, **other.fresh_options())
-        with np.errstate(all="ignore"):
-            return NotesRecorder().runs(other, _random_like)
-    except (ArgumentError, ShapeError):  # sizes that do not fit
-        return None
-
-
-def _random_like(y: Any) -> Any:
-    if isinstance(y, tuple | list):
-        return tuple(map(_random_like, y))
-    return np.asarray(np.random.default_rng(1).uniform(0.5, 1.5, np.shape(y)))
-
-
-def _is_alike(program: Program, other: Program) -> bool:
-    """True where both took the same way; loops may have more rounds in one of them."""
-    return list(dict.fromkeys(map(_place, program.nodes))) == list(
-        dict.fromkeys(map(_place, other.nodes))
-    ) and {(each.site, each.taken) for each in program.branches} == {
-        (each.site, each.taken) for each in other.branches
-    }
-
-
-def _place(node: Node) -> Any:
-    return node.frame.function, node.site, node.op
+        return NotesRecorder().runs(subject), dimensions
+    known = sizes_of_inputs(parameters(subject.forward), subject.arrays, subject.options)
+    if known is not None:
+        sizes, lengths = known
+        compute = Computer(lengths)
+        try:
+            runs = NotesRecorder(compute).runs(subject, sizes)
+        except ArgumentError:  # which a run of numbers raises again, where it is the subject's
+            return NotesRecorder().runs(subject), Dimensions()
+        output = arguments[0].shape
+        order = sorted(lengths, key=lambda letter: letter not in output.split())
+        letters = Letters(lengths, order)
+        nodes = [node for program in runs[:2] for node in program.nodes if node.sizes]
+        every = dict.fromkeys(size for node in nodes for size in node.sizes or ())
+        reshaped = [
+            (math.prod(shape(node.args[0])) * ONE, math.prod(shape(node)) * ONE)
+            for node in nodes
+            if node.op == "reshape"
+        ]
+        letters.learn([*compute.equalities(), *reshaped], every)
+        for node in nodes:
+            node.sizes = tuple(size.at(letters.known) for size in node.sizes or ())
+        y = outputs(subject.forward, runs.forward.result)[0]
+        return runs, letters.dimensions(output, shape(y))
+    return NotesRecorder().runs(subject), Dimensions()
 
 
 def statements(program: Program) -> list[Statement]:
@@ -166,21 +138,18 @@ def _is_own(program: Program, assignment: Assignment) -> bool:
     return (is_part or is_foreign) and assignment.site is not frame.site
 
 
-def twins(
-    own: list[Statement], other: list[Statement]
-) -> Iterator[tuple[Statement, Statement, bool]]:
+def with_generic(statements: list[Statement]) -> Iterator[tuple[Statement, Statement, bool]]:
     """Every statement with the one that its equation is written from, and whether it ran before.
 
     In a loop that is the one of the second round: in the first, what is carried over is not yet
     what a round has made.
     """
     by_key: defaultdict[Any, list[Statement]] = defaultdict(list)
-    for each in other:
+    for each in statements:
         by_key[each.key].append(each)
     seen: set[Any] = set()
-    for each in own:
-        candidates = by_key.get(each.key, [each])
-        yield each, max(candidates, key=_generality), each.key in seen
+    for each in statements:
+        yield each, max(by_key[each.key], key=_generality), each.key in seen
         seen.add(each.key)
 
 

@@ -30,11 +30,12 @@ from handgrad.equations.parts import (
     juxtaposed,
     power,
 )
-from handgrad.equations.shaping import Subscripts, number, shape
+from handgrad.equations.shaping import Subscripts, len_of, number, shape
 from handgrad.equations.shaping import argument as given
 from handgrad.equations.writes import Writes
 from handgrad.program import Node
 from handgrad.program.arranging import is_transpose
+from handgrad.program.sizes import ONE
 
 
 def reduced(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
@@ -44,7 +45,7 @@ def reduced(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     value = node.args[0]
     axes, sizes = _axes(node), shape(value)
     outer = _outer_marks(node, axes, len(sizes), subscripts)
-    if node.op == "sum" and all(sizes[axis] == 1 for axis in axes):
+    if node.op == "sum" and all(sizes[axis] == ONE for axis in axes):
         return writer.part(value, outer)
     inner = list(outer)
     taken = [subscript.name for subscript in subscripts if isinstance(subscript, Symbol)]
@@ -64,7 +65,7 @@ def reduced(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
         return Part(total, BIG)
     count = juxtaposed(lengths)
     if all(isinstance(size, Number) for size in lengths):
-        count = Number(str(math.prod(sizes[axis] for axis in axes)))
+        count = Number(str(math.prod(len_of(value, axis) for axis in axes)))
     return Part(row(Fraction(Number("1"), count), total), BIG)
 
 
@@ -152,7 +153,7 @@ def _rows(writer: Writes, node: Any) -> tuple[Node, int] | None:
     over: that of the steps, or the first."""
     inner = writer.bare(node)
     sizes, own = shape(node), shape(inner)
-    if len(sizes) != 2 or len(own) != 3 or own[:2] == (1, 1) or own[2] != sizes[1]:
+    if len(sizes) != 2 or len(own) != 3 or own[:2] == (ONE, ONE) or own[2] != sizes[1]:
         return None
     if own[0] * own[1] != sizes[0]:
         return None

@@ -17,8 +17,10 @@ from handgrad.equations.dimensions import Dimensions
 from handgrad.equations.glossary import Glossary
 from handgrad.equations.pairing import Statement
 from handgrad.equations.places import moved
+from handgrad.equations.shaping import whole_number
 from handgrad.equations.tracing import Runs
 from handgrad.program import Node, Round, Site
+from handgrad.program.sizes import Size
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class StepLoop:
     is_reversed: bool
     count: int
     of_backward: bool
+    #: The count in letters.
+    size: Size
 
     def step(self, each: Round) -> int:
         """The number that the loop counts in a round."""
@@ -196,7 +200,7 @@ class Scope:
         """The index of a step seen from outside of the loop: 0, 1, or T."""
         if index <= 1:
             return Number(str(index))
-        return moved(self.dimensions.size(steps.count), index - steps.count)
+        return moved(self.dimensions.size(steps.size), index - steps.count)
 
     # Symbols
 
@@ -241,7 +245,9 @@ def find_loops(runs: Runs, statements: Mapping[bool, list[Statement]]) -> dict[S
                 continue
             start, stop = (getattr(end, "value", end) for end in ends)
             if min(start, stop) == 0 and max(start, stop) == len(numbers):
-                found[site] = StepLoop(site, counter, start > stop, len(numbers), of_backward)
+                size = max(ends, key=lambda end: getattr(end, "value", end))
+                size = whole_number(size)
+                found[site] = StepLoop(site, counter, start > stop, len(numbers), of_backward, size)
     return {site: steps for site, steps in found.items() if site not in nested}
 
 

@@ -12,6 +12,7 @@ from handgrad.documents.formulas.formula import Formula, Sign, separated
 from handgrad.program import Node, arranging
 from handgrad.program.arranging import turned
 from handgrad.program.functions import is_array
+from handgrad.program.sizes import ONE, Size
 
 #: An index for each of the last axes of a value; None for an axis without one.
 Subscripts = tuple[Formula | None, ...]
@@ -27,9 +28,25 @@ SHAPING: Final = arranging.SHAPING | {
 }
 
 
-def shape(node: Any) -> tuple[int, ...]:
+def shape(node: Any) -> tuple[Size, ...]:
+    """The sizes of the axes of an array."""
     value = node.value if isinstance(node, Node) else node
-    return tuple(value.shape) if is_array(value) else ()
+    if not is_array(value):
+        return ()
+    known = node.sizes if isinstance(node, Node) else None
+    return tuple(map(Size.of, value.shape)) if known is None else known
+
+
+def len_of(node: Node, axis: int) -> int:
+    """The length of an axis in the example."""
+    return int(np.shape(node.value)[axis])
+
+
+def whole_number(value: Any) -> Size:
+    """A whole number, in letters where it is made of sizes."""
+    if isinstance(value, Node) and value.sizes is not None:
+        return value.sizes[0]
+    return Size.of(int(number(value)))
 
 
 def shaped(node: Node) -> Any:
@@ -69,10 +86,10 @@ def stacked(node: Any) -> tuple[tuple[Node, ...], int] | None:
         axes.add(axis)
         if shape(value) != (*shape(node)[:axis], *shape(node)[axis + 1 :]):
             return None
-        if items.setdefault(place % max(shape(node)[axis], 1), value) is not value:
+        if items.setdefault(place % max(len_of(node, axis), 1), value) is not value:
             return None
         node = array
-    if node.op not in EMPTY or len(axes) != 1 or len(items) != shape(node)[axis]:
+    if node.op not in EMPTY or len(axes) != 1 or len(items) != len_of(node, axis):
         return None
     return tuple(items[place] for place in range(len(items))), axis - len(shape(node))
 
@@ -104,8 +121,9 @@ def stored_at(array: Any, index: Any) -> Node | None:
         if there is None or wanted is None:
             return None
         if there == wanted:
-            is_whole = isinstance(value, Node) and shape(value) == np.shape(array.value[there])
-            return value if is_whole else None
+            if not isinstance(value, Node):
+                return None
+            return value if np.shape(value.value) == np.shape(array.value[there]) else None
         apart = zip(there, wanted, strict=False)
         if not any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in apart):
             return None
@@ -142,7 +160,7 @@ def carried(node: Any, subscripts: Subscripts) -> Subscripts:
         else subscripts
     )
     return tuple(
-        None if size == 1 else subscript
+        None if size == ONE else subscript
         for size, subscript in zip(own_shape[len(own_shape) - len(own) :], own, strict=True)
     )
 
@@ -164,9 +182,9 @@ def through(node: Any, inner: Any, subscripts: Subscripts) -> Subscripts:
     if outside == inside:
         return subscripts
     every: Subscripts = (*(None for _ in range(len(outside) - len(subscripts))), *subscripts)
-    if [size for size in outside if size != 1] == [size for size in inside if size != 1]:
-        left = [subscript for size, subscript in zip(outside, every, strict=True) if size != 1]
-        return tuple(None if size == 1 else left.pop(0) for size in inside)
+    if [size for size in outside if size != ONE] == [size for size in inside if size != ONE]:
+        left = [subscript for size, subscript in zip(outside, every, strict=True) if size != ONE]
+        return tuple(None if size == ONE else left.pop(0) for size in inside)
     joined = len(inside) - len(outside) + 1
     if joined > 1 and every[0] is not None and math.prod(inside[:joined]) == outside[0]:
         # The rows of several axes, counted as one.
@@ -184,7 +202,7 @@ def through(node: Any, inner: Any, subscripts: Subscripts) -> Subscripts:
     )
 
 
-def _same_last(outside: tuple[int, ...], inside: tuple[int, ...]) -> int:
+def _same_last(outside: tuple[Size, ...], inside: tuple[Size, ...]) -> int:
     """The number of the last axes that a reshape leaves as they are."""
     count = 0
     for one, other in zip(reversed(outside), reversed(inside), strict=False):
@@ -245,7 +263,7 @@ def sources(node: Any, axis: int) -> Iterator[tuple[Node, int] | None]:
     """The operands that have this axis of a value, counted from the last, and which of theirs it
     is; None where it comes from something else."""
     own = shape(node)
-    if not isinstance(node, Node) or len(own) < -axis or own[axis] == 1:
+    if not isinstance(node, Node) or len(own) < -axis or own[axis] == ONE:
         return
     inner = shaped(node)
     if inner is not None:
@@ -257,7 +275,8 @@ def sources(node: Any, axis: int) -> Iterator[tuple[Node, int] | None]:
             for part in args:
                 if isinstance(part, Node) and part.op in _WITHOUT:
                     continue
-                if isinstance(part, Node) and len(shape(part)) >= -axis and shape(part)[axis] != 1:
+                there = shape(part)
+                if isinstance(part, Node) and len(there) >= -axis and there[axis] != ONE:
                     yield part, axis
         case "pow", (base, *_):
             yield base, axis
@@ -296,13 +315,13 @@ def kept_axes(value: Any, index: Any) -> list[int] | None:
     return [*kept, *range(len(every) - axes, 0)]
 
 
-def same_axis(outside: tuple[int, ...], inside: tuple[int, ...], axis: int) -> int | None:
+def same_axis(outside: tuple[Size, ...], inside: tuple[Size, ...], axis: int) -> int | None:
     """The axis of another shape of the same array; None where axes are joined or parted."""
     common = min(len(outside), len(inside), -axis)
     if outside[len(outside) - common :] == inside[len(inside) - common :] and common == -axis:
         return axis
-    if [size for size in outside if size != 1] != [size for size in inside if size != 1]:
+    if [size for size in outside if size != ONE] != [size for size in inside if size != ONE]:
         return None
-    later = sum(size != 1 for size in outside[axis:])
-    places = [i - len(inside) for i, size in enumerate(inside) if size != 1]
+    later = sum(size != ONE for size in outside[axis:])
+    places = [i - len(inside) for i, size in enumerate(inside) if size != ONE]
     return places[-later]

@@ -18,7 +18,7 @@ from handgrad.documents.formulas.formula import Formula, Script, Text
 from handgrad.equations import families, indexing
 from handgrad.equations.comparisons import only_selects, places
 from handgrad.equations.naming import StatementNames, stem
-from handgrad.equations.pairing import PairedRuns, Statement, is_number
+from handgrad.equations.pairing import Statement, is_number
 from handgrad.equations.scope import LoopPosition, Named, Scope, StepLoop
 from handgrad.equations.shaping import EMPTY, OF_SHAPES, positions, stacked
 from handgrad.equations.uses import Uses, needed
@@ -34,29 +34,22 @@ _PATH: Final = re.compile(r"(?P<root>\w+)(\[['\"](?P<key>\w+)['\"]\]|\.(?P<field
 
 
 class NodeNamer:
-    """Names the nodes of a pair: in `scope` those that are written, in `values` the example's."""
+    """Names the nodes of a pair that are written."""
 
-    def __init__(
-        self,
-        pair: PairedRuns,
-        scope: Scope,
-        values: Scope,
-        own: Mapping[bool, list[Statement]],
-        lettered: Mapping[bool, list[Statement]],
-    ) -> None:
-        self.scope, self.values = scope, values
+    def __init__(self, scope: Scope, of_passes: Mapping[bool, list[Statement]]) -> None:
+        self.scope = scope
         self.decided: dict[Any, str] = {}
         #: The names of what has an equation.
         self.written: set[str] = set()
         self._primes: dict[str, int] = {}
         self._owners: dict[Formula, Node] = {}
-        self._own_by_key, self._by_key = _by_key(own), _by_key(lettered)
-        forward, backward = pair.lettered.forward, pair.lettered.backward
+        self._by_key = _by_key(of_passes)
+        forward, backward = scope.runs.forward, scope.runs.backward
         results = forward.result, backward.result
         self._needed = needed(results)
         self._of_forward = set(forward.nodes)
         self._forward = forward.frame.function
-        statements = [each for several in lettered.values() for each in several]
+        statements = [each for several in of_passes.values() for each in several]
         self._uses = Uses(scope, statements, results)
         self._turned = set(self._find_turned(statements))
         self._name_inputs()
@@ -64,49 +57,47 @@ class NodeNamer:
     # Inputs
 
     def _name_inputs(self) -> None:
-        for scope in (self.scope, self.values):
-            for program in scope.programs:
-                for node in program.inputs:
-                    found = _PATH.match(node.name)
-                    if found and (found["root"] in program.arguments or found["root"] == "self"):
-                        code = found["key"] or found["field"] or found["root"]
-                        scope.symbols.setdefault(node, Named(code, code))
-            if scope.glossary.loss:
-                scope.ones |= set(leaves(scope.runs.incoming))
-        for node in list(self.scope.symbols):
+        scope = self.scope
+        for program in scope.programs:
+            for node in program.inputs:
+                found = _PATH.match(node.name)
+                if found and (found["root"] in program.arguments or found["root"] == "self"):
+                    code = found["key"] or found["field"] or found["root"]
+                    scope.symbols.setdefault(node, Named(code, code))
+        if scope.glossary.loss:
+            scope.ones |= set(leaves(scope.runs.incoming))
+        for node in list(scope.symbols):
             if node in self._of_forward:
-                self._owners.setdefault(self.scope.symbol(node, None), node)
+                self._owners.setdefault(scope.symbol(node, None), node)
 
-    def name_incoming(self, names: StatementNames, lettered_names: StatementNames) -> None:
+    def name_incoming(self, names: StatementNames) -> None:
         """The gradients that come in, as those of what forward gave, at the step that it is of."""
-        for scope, found in ((self.scope, lettered_names), (self.values, names)):
-            outputs = dict(found.outputs())
-            for node in leaves(scope.runs.incoming):
-                name = found.first_name(node) if "[" in node.name else node.name
-                name = name.partition("[")[0]
-                output = outputs.get(scope.glossary.gradients.get(name, ""))
-                index = None
-                if isinstance(output, Node) and output in self.scope.symbols:
-                    index = self.scope.moment(output, None)
-                scope.symbols[node] = Named(name, name, self._gradient_primes(name), index)
-                if scope is self.scope:
-                    self._owners.setdefault(scope.symbol(node, None), node)
+        scope, outputs = self.scope, dict(names.outputs())
+        for node in leaves(scope.runs.incoming):
+            name = names.first_name(node) if "[" in node.name else node.name
+            name = name.partition("[")[0]
+            output = outputs.get(scope.glossary.gradients.get(name, ""))
+            index = None
+            if isinstance(output, Node) and output in scope.symbols:
+                index = scope.moment(output, None)
+            scope.symbols[node] = Named(name, name, self._gradient_primes(name), index)
+            self._owners.setdefault(scope.symbol(node, None), node)
 
     # Statements
 
     def prepare(self, pairs: list[tuple[Statement, Statement, bool]]) -> None:
         """Decide what becomes of each statement of a function, and name what it sets."""
-        for own, lettered, _ in pairs:
+        for own, generic, _ in pairs:
             if own.key not in self.decided:
-                self.decided[own.key] = self._prepare(own, lettered)
-        for _, lettered, again in pairs:
+                self.decided[own.key] = self._prepare(own, generic)
+        for _, generic, again in pairs:
             if not again:
-                self._separate(lettered)
+                self._separate(generic)
 
-    def _prepare(self, own: Statement, lettered: Statement) -> str:
+    def _prepare(self, own: Statement, generic: Statement) -> str:
         if len(own.names) > 1:
-            return self._prepare_several(own, lettered)
-        (name,), (value,), (node,) = own.names, own.values, lettered.values
+            return self._prepare_several(own, generic)
+        (name,), (value,), (node,) = own.names, own.values, generic.values
         if families.is_family(self.scope, node) and all(is_array(each.value) for each in node):
             return self._prepare_family(name, value, node)
         if not isinstance(node, Node):
@@ -114,10 +105,10 @@ class NodeNamer:
         elif is_number(node.value):
             self._name_number(name, value, node)
         elif is_array(node.value):
-            return self._prepare_single(name, value, lettered, node)
+            return self._prepare_single(name, generic, node)
         return ""
 
-    def _prepare_single(self, name: str, value: Node, statement: Statement, node: Node) -> str:
+    def _prepare_single(self, name: str, statement: Statement, node: Node) -> str:
         scope = self.scope
         rounds = self._by_key[statement.key]
         if self._needed.isdisjoint(leaves([each.values for each in rounds])):
@@ -128,7 +119,7 @@ class NodeNamer:
         if node in scope.symbols:
             return INITIAL if initial not in (None, scope.symbols[node]) else ""
         if initial is not None:
-            scope.symbols[node] = self.values.symbols[value] = initial
+            scope.symbols[node] = initial
             self.written.add(name)
             return SINGLE
         if self._is_kept(statement, node):
@@ -146,24 +137,24 @@ class NodeNamer:
         self._name(statement, name)
         return SINGLE
 
-    def _prepare_several(self, own: Statement, lettered: Statement) -> str:
-        for name, value, node in zip(own.names, own.values, lettered.values, strict=True):
+    def _prepare_several(self, own: Statement, generic: Statement) -> str:
+        for name, value, node in zip(own.names, own.values, generic.values, strict=True):
             if not isinstance(node, Node):
                 self._name_numbers(name, value, node)
             elif is_number(node.value):
                 self._name_number(name, value, node, again=node.op != "size")
         arrays = {
             name: node
-            for name, node in zip(lettered.names, lettered.values, strict=True)
+            for name, node in zip(generic.names, generic.values, strict=True)
             if isinstance(node, Node) and is_array(node.value)
         }
-        is_kept = any(self._is_kept(lettered, node) for node in arrays.values())
+        is_kept = any(self._is_kept(generic, node) for node in arrays.values())
         if not is_kept and self._needed.isdisjoint(arrays.values()):
             return ""
         for name, node in arrays.items():
             is_new = name != "_" and node not in self.scope.symbols
             if is_new and not self._has_no_need_of_a_name(name, node):
-                self._name(lettered, name)
+                self._name(generic, name)
         return "" if is_kept else SEVERAL
 
     def _prepare_family(self, name: str, values: Any, items: Any) -> str:
@@ -171,11 +162,10 @@ class NodeNamer:
         if index is None or items[0] not in self._needed:
             return ""
         named = Named(name, name, self._gradient_primes(name))
-        for several, scope in ((items, self.scope), (values, self.values)):
-            for each in several:
-                scope.symbols[each] = named
-                scope.elements[each] = index
-                scope.numbers[each] = families.number_of(scope, each) or index
+        for each in (*items, *values):
+            self.scope.symbols[each] = named
+            self.scope.elements[each] = index
+            self.scope.numbers[each] = families.number_of(self.scope, each) or index
         self.written.add(name)
         return FAMILY
 
@@ -206,14 +196,13 @@ class NodeNamer:
         rounds = (self.scope.round_of(each) for each in self.scope.users[node])
         return any(each is not None and each[0] is steps for each in rounds)
 
-    def name_result(self, name: str, value: Any, node: Any) -> bool:
+    def name_result(self, name: str, node: Any) -> bool:
         """Name what is returned without a name of its own, where both sides have an index."""
         if not isinstance(node, Node) or node in self.scope.symbols:
             return False
         if node not in self.scope.step_axes and node.op != "einsum":
             return False
-        named = Named(name, name, self._gradient_primes(name))
-        self.scope.symbols[node] = self.values.symbols[value] = named
+        self.scope.symbols[node] = Named(name, name, self._gradient_primes(name))
         return True
 
     # Values without a symbol
@@ -293,10 +282,9 @@ class NodeNamer:
 
     def _rename(self, statement: Statement, name: str, named: Named) -> None:
         position = statement.names.index(name)
-        for scope, by_key in ((self.scope, self._by_key), (self.values, self._own_by_key)):
-            for each in by_key[statement.key]:
-                if isinstance(each.values[position], Node):
-                    scope.symbols[each.values[position]] = named
+        for each in self._by_key[statement.key]:
+            if isinstance(each.values[position], Node):
+                self.scope.symbols[each.values[position]] = named
 
     def _base(self, statement: Statement, name: str, node: Node) -> str:
         """The name without what says that it is of one step, or of all: the index says it."""
@@ -355,7 +343,7 @@ class NodeNamer:
             return
         self.scope.symbols[node] = Named(name, name)
         if isinstance(value, Node):
-            self.values.symbols[value] = Named(name, name)
+            self.scope.symbols[value] = Named(name, name)
 
     def _name_numbers(self, name: str, values: Any, nodes: Any) -> None:
         """One name for the numbers of a tuple, such as a stride for every axis."""

@@ -9,19 +9,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from types import FunctionType, GeneratorType, MappingProxyType, ModuleType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from handgrad.equations.shaping import SHAPING
-from handgrad.equations.subject import Subject
+from handgrad.equations.dimensions import axes_of
+from handgrad.equations.lettered import Computer, plain, sizes_of, traced, traced_like
+from handgrad.equations.shaping import SHAPING, axis_of, shape, whole_number
+from handgrad.equations.subject import Subject, parameters
 from handgrad.errors import ArgumentError
 from handgrad.program import Node, Program, Recorder, Site
 from handgrad.program.functions import is_array
 from handgrad.program.instrument import followed
+from handgrad.program.node import within, world
 from handgrad.program.nodes import ProgramError
 from handgrad.program.recorder import Operation
+from handgrad.program.sizes import Size
+from handgrad.program.trace import TracedInt, Tracer
 
 #: Helpers of the ops of which the body says more than the name.
 _OPENED: Final = frozenset(
@@ -65,11 +71,17 @@ class Runs(NamedTuple):
 
 
 class NotesRecorder(Recorder):
-    """Records a forward and a backward as notes show them."""
+    """Records a forward and a backward as notes show them.
 
-    def __init__(self) -> None:
+    compute: what does the operations where the run is one in letters.
+    """
+
+    def __init__(self, compute: Computer | None = None) -> None:
         super().__init__()
-        self._sizes: dict[tuple[int, int], Int] = {}
+        self._compute = compute
+        self._sizes: dict[tuple[int, int], Any] = {}
+        #: Sizes of axes that were gone through, by their lengths.
+        self._iterated: dict[int, Size] = {}
         self._ranges: dict[int, tuple[Any, ...]] = {}
         self.ranges: dict[Site, tuple[Any, ...]] = {}
         self.iterables: dict[Site, Any] = {}
@@ -77,16 +89,18 @@ class NotesRecorder(Recorder):
         #: The result of forward, in the objects that backward takes.
         self.returned: Any = None
 
-    def runs(self, subject: Subject, dy: Any = None) -> Runs:
-        """Both passes on the inputs of a subject; `dy` in the place of its cotangent."""
+    def runs(self, subject: Subject, sizes: Mapping[str, Any] = MappingProxyType({})) -> Runs:
+        """Both passes on the inputs of a subject; `sizes` are those of inputs in letters."""
         given = {**subject.arrays, **subject.fresh_options()}
-        forward = self.traced(subject.forward, (), given)
-        y, cache = outputs(subject.forward, self.returned)
-        if dy is None:
-            dy = np.ones_like(y) if subject.cotangent is None else subject.cotangent
-        elif callable(dy):
-            dy = dy(y)
-        backward = self.traced(subject.backward, (dy, cache), {})
+        with nullcontext() if self._compute is None else within(self._compute.world):
+            for name, each in sizes.items():
+                is_size = isinstance(each, Size)
+                given[name] = TracedInt(given[name], each) if is_size else traced(given[name], each)
+            forward = self.traced(subject.forward, (), given)
+            y, cache = outputs(subject.forward, self.returned)
+            self._name_axes(y, parameters(subject.backward)[0].shape)
+            dy = np.ones_like(plain(y)) if subject.cotangent is None else subject.cotangent
+            backward = self.traced(subject.backward, (traced_like(dy, y), cache), {})
         return Runs(forward, backward, self.ranges, self.iterables, self.counters)
 
     def forward(self, subject: Subject) -> Any:
@@ -113,6 +127,75 @@ class NotesRecorder(Recorder):
                 f"notes: {name} fails on these inputs: {type(error).__name__}: {error}"
             ) from None
 
+    # Values in letters
+
+    def _computed(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
+        if self._compute is None:
+            return function(*args, **kwargs)
+        return self._compute(function, args, kwargs)
+
+    def _new(self, op: str, function: Any, args: Any, *rest: Any) -> Node:
+        node = super()._new(op, function, args, *rest)
+        if type(node.value) is Tracer and op in ("stack", "concat", "asarray"):
+            self._count_rounds(node, node.value)
+        if self._compute is not None:
+            node.sizes, node.value = sizes_of(node.value), _unboxed(node, node.value)
+        return node
+
+    def _name_axes(self, y: Any, annotation: str) -> None:
+        """Give an output letters where its sizes are known as numbers alone."""
+        if type(y) is Tracer:
+            lengths = dict(world().lengths)
+            letters = axes_of(annotation, np.shape(plain(y)), lengths) or ()
+            sizes = tuple(
+                Size.of(letter) if letter in world().lengths and size.constant else size
+                for letter, size in zip(letters, y.node.shape, strict=False)
+            )
+            if sizes:
+                y.node.shape = self._of[id(y)].sizes = sizes
+
+    def _count_rounds(self, node: Node, joined: Tracer) -> None:
+        """Give an axis along which a loop's arrays are joined the number of its rounds."""
+        items = node.args[0]
+        if not isinstance(items, tuple | list) or not all(isinstance(e, Node) for e in items):
+            return
+        made = [each for each in items if len(each.rounds) == 1]
+        loops = {each.rounds[0].loop for each in made}
+        count = self._rounds_of(loops.pop(), len(made)) if len(loops) == 1 else None
+        if count is None:
+            return
+        sizes, axis = list(joined.node.shape), axis_of(node)
+        each = Size.of(1) if len(sizes) > len(shape(made[0])) else shape(made[0])[axis]
+        sizes[axis] = sizes[axis] + each * (count - count.number(world().lengths))
+        if joined.node.shape[axis].constant is not None:
+            joined.node.shape = tuple(sizes)
+
+    def _rounds_of(self, loop: Site, number: int) -> Size | None:
+        """The number of rounds of a loop in letters, of which one may have gone into no array."""
+        if loop not in self.ranges:
+            return self._iterated.get(number)
+        first, last = (whole_number(each) for each in self.ranges[loop])
+        count = last - first if (last - first).number(world().lengths) > 0 else first - last
+        return count if count.number(world().lengths) - number in (0, 1) else None
+
+    def _items(self, site: Site, iterable: Any) -> Any:
+        if type(iterable) is Tracer and iterable.ndim:
+            size = iterable.node.shape[0]
+            self._iterated[world().length(size)] = size
+        return super()._items(site, iterable)
+
+    def _owner(self, array: Any) -> Any:
+        if type(array) is not Tracer:
+            return super()._owner(array)
+        while array._base is not None:
+            array = array._base
+        return array
+
+    def _memory(self, array: Any) -> np.ndarray:
+        return super()._memory(array.node.value if type(array) is Tracer else array)
+
     # Nodes
 
     def lift(self, value: Any) -> Any:
@@ -134,14 +217,20 @@ class NotesRecorder(Recorder):
             name = self._known_name(value)
             if name.strip("_").isupper():
                 return self._input(value, name, None)
+        if type(value) is TracedInt and id(value) not in self._of:
+            return self._new("size", None, (), {}, value, None)
         return super()._node(value)
 
     def _argument(self, value: Any, name: str) -> Any:
-        if isinstance(value, Int | Float):
+        if isinstance(value, Int | Float) or type(value) is TracedInt:
             return self._of.get(id(value)) or self._input(value, name, None)
         return super()._argument(value, name)
 
     def _kept(self, value: Any, lifted: Any) -> Any:
+        if type(value) is Tracer and isinstance(plain(value), bool | np.bool_):
+            value.node.value = np.asarray(plain(value))
+        if type(value) in (Tracer, TracedInt):
+            return value
         return _boxed(value) if isinstance(value, int | float | np.bool_) else value
 
     def _entered(self, frame: Any, function: Any, args: Any, kwargs: Any) -> Any:
@@ -157,10 +246,10 @@ class NotesRecorder(Recorder):
             return tuple(self._size(site, owner, axis) for axis in range(len(owner.shape)))
         return super().attribute(site, owner, name)
 
-    def _size(self, site: Site, owner: Any, axis: int) -> Int:
-        known = self._sizes.get((id(owner), axis))
-        if known is None or known != owner.shape[axis]:
-            known = self._sizes[id(owner), axis] = Int(owner.shape[axis])
+    def _size(self, site: Site, owner: Any, axis: int) -> Any:
+        known, size = self._sizes.get((id(owner), axis)), owner.shape[axis]
+        if known is None or plain(known) != plain(size):
+            known = self._sizes[id(owner), axis] = Int(size) if type(size) is int else size
             self._new("size", _size_of, (self._node(owner), axis), {}, known, site)
         return known
 
@@ -209,7 +298,7 @@ class NotesRecorder(Recorder):
 
     def _named(self, site: Site, function: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         """A helper of the ops as one node."""
-        found = function(*args, **kwargs)
+        found = self._computed(function, args, kwargs)
         if any(found is each for each in args) or not _is_data(found):
             return found
         operands = self.lift(args), self.lift(kwargs)
@@ -220,7 +309,9 @@ class NotesRecorder(Recorder):
             parts = list(in_order(found)) if isinstance(found, tuple) else []
             whole = self._new(function.__name__, function, *operands, found, site)
             for i, each in enumerate(parts):
-                if (is_array(each) or isinstance(each, Int | Float)) and id(each) not in self._of:
+                is_data = is_array(each) or isinstance(each, Int | Float)
+                is_data = is_data or type(each) is TracedInt
+                if is_data and id(each) not in self._of:
                     self._new("element", None, (whole, i), {}, each, site)
             return found
         if id(found) not in self._of:
@@ -248,7 +339,7 @@ class NotesRecorder(Recorder):
             function in _AS_IT_IS
             and args
             and id(args[0]) in self._of
-            and args[0] == function(*args)
+            and plain(args[0]) == function(plain(args[0]))
         ):
             return args[0]
         if function is len and args and is_array(args[0]):
@@ -293,6 +384,20 @@ def _total(parts: list[Any]) -> Any:
 
 def _size_of(array: Any, axis: int) -> int:
     return int(array.shape[axis])
+
+
+def _unboxed(node: Node, value: Any) -> Any:
+    """The value of a node of a run in letters, as it is in a run of numbers."""
+    if type(value) is TracedInt:
+        return Int(value.value)
+    value = plain(value)
+    if isinstance(value, np.generic | int | float) and type(value) is not bool:
+        of_numbers = node.operands and all(isinstance(e.value, Int | Float) for e in node.operands)
+        is_numpy = (getattr(node.function, "__module__", "") or "").startswith("numpy")
+        if of_numbers and not is_numpy and np.asarray(value).dtype.kind in "if":
+            return _boxed(value.item() if isinstance(value, np.generic) else value)
+        return value if isinstance(value, Int | Float) else np.asarray(value)[()]
+    return np.asarray(value) if isinstance(value, bool | np.bool_) else value
 
 
 def _boxed(value: Any, known: Mapping[int, Node] = MappingProxyType({})) -> Any:

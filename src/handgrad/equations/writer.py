@@ -61,11 +61,13 @@ from handgrad.equations.shaping import (
     shaped,
     subscript_of,
     through,
+    whole_number,
 )
 from handgrad.errors import ArgumentError
 from handgrad.program import Node
 from handgrad.program.arranging import is_transpose
 from handgrad.program.functions import is_array
+from handgrad.program.sizes import ONE, Size
 
 _NOT: Final = frozenset({"bitwise_invert", "logical_not"})
 _REDUCED: Final = frozenset({"sum", "mean", "max", "min", "prod", "any", "all"})
@@ -163,7 +165,7 @@ class Writer:
             case "input", _:
                 return self._input(node)
             case "size" | "count", _:
-                return Part(self.scope.dimensions.size(node.value), UNARY)
+                return Part(self.scope.dimensions.size(whole_number(node)), UNARY)
             case "counter", _:
                 return self.counted(node)
             case "add" | "subtract", _:
@@ -226,7 +228,7 @@ class Writer:
 
     def _whole_number(self, node: Node, left: Any, right: Any) -> Part:
         """A size by its letters, k mod 2, or k // 2 as the code has it."""
-        size = self.scope.dimensions.size(node.value)
+        size = self.scope.dimensions.size(whole_number(node))
         if not isinstance(size, Number) or not node.rounds:
             return Part(size, UNARY)
         sign = Text(" mod " if node.op == "remainder" else " // ")
@@ -252,8 +254,9 @@ class Writer:
         if place is not None:
             place = moved(place, -1)
             return Part(place, SUM if isinstance(place, FormulaRow) else ATOM)
-        if isinstance(node.value, int) and not is_array(node.value):
-            size = self.scope.dimensions.size(node.value)
+        is_named = any(self.has_symbol(each) for each in node.args)
+        if isinstance(node.value, int) and not is_array(node.value) and not is_named:
+            size = self.scope.dimensions.size(whole_number(node))
             if not isinstance(size, Number):
                 return Part(size, SUM if isinstance(size, FormulaRow) else UNARY)
         parts: list[Formula] = []
@@ -335,9 +338,9 @@ class Writer:
         """True where the value has entries along the last axis that are not summed over."""
         own_shape = shape(value)
         if self.exact is not None:
-            return math.prod(own_shape) > 1
+            return math.prod(own_shape) not in (1, ONE)
         own = carried(value, subscripts)
-        return bool(own_shape) and own_shape[-1] != 1 and not (own and own[-1] is not None)
+        return bool(own_shape) and own_shape[-1] != ONE and not (own and own[-1] is not None)
 
     def _power(self, base: Any, exponent: Any, subscripts: Subscripts) -> Part:
         if exponent == 0.5:
@@ -374,7 +377,7 @@ class Writer:
             first, relation = moved(first, 1), "≤"  # of whole numbers
         return Part(row(first, Sign(relation), second), CONDITION)
 
-    def letter(self, size: int, taken: list[str]) -> Formula:
+    def letter(self, size: Size, taken: list[str]) -> Formula:
         """A letter for an index: d for D, unless something else is called d."""
         letters = self.scope.glossary.letters | set(taken)
         dimension = self.scope.dimensions.letter(size)

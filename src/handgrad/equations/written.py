@@ -197,7 +197,7 @@ def _setting(meaning: Meaning, sizes: Dimensions) -> Formula | None:
         return None
     if meaning.definition is not None and isinstance(value, int):
         return sizes.size(value)
-    if meaning.definition is not None and sizes.letters:
+    if meaning.definition is not None and sizes.lengths:
         return meaning.definition
     return number(value)
 

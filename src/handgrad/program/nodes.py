@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from handgrad.errors import HandgradError
+from handgrad.program.sizes import Size
 
 
 class ProgramError(HandgradError, ValueError):
@@ -76,6 +77,8 @@ class Node:
     name: str = ""
     #: All names that it has been given.
     names: set[str] = field(default_factory=set)
+    #: Of a run in letters: the sizes of the axes of an array, or a whole number by itself.
+    sizes: tuple[Size, ...] | None = None
     #: The nodes among the arguments, in order.
     operands: tuple[Node, ...] = field(init=False)
     #: True where none of them is within a tuple, list, dict or slice.

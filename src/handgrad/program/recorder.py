@@ -280,7 +280,7 @@ class Recorder:
         self._of[id(value)] = node
         self._alive.append(value)
         if isinstance(value, np.ndarray):
-            self._sharing.setdefault(id(_owner(value)), []).append(value)
+            self._sharing.setdefault(id(self._owner(value)), []).append(value)
         return node
 
     # Operations
@@ -293,7 +293,7 @@ class Recorder:
             pure = operation._replace(function=OnCopy(function, written))
             return self._write(pure, array, partial(function, *args, **kwargs))
         lifted = self.lift(args), self.lift(kwargs)
-        value = self._kept(function(*args, **kwargs), lifted)
+        value = self._kept(self._computed(function, args, kwargs), lifted)
         drawn = any(isinstance(each, np.random.Generator) for each in (*args, *kwargs.values()))
         made_by = None if drawn else function
         if isinstance(value, tuple | list) and any(map(is_array, value)):
@@ -304,6 +304,12 @@ class Recorder:
         elif id(value) not in self._of and (is_array(value) or _is_number_of(value, lifted)):
             self._new(op, made_by, *lifted, value, site)
         return value
+
+    def _computed(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """The result of an operation."""
+        return function(*args, **kwargs)
 
     def _kept(self, value: Any, lifted: Any) -> Any:
         """The result of an operation, as an object whose identity a node can stand for."""
@@ -420,12 +426,24 @@ class Recorder:
         """Other arrays with nodes, and which of their elements are which elements of this one."""
         if not isinstance(array, np.ndarray):
             return
-        family = {id(each): each for each in self._sharing.get(id(_owner(array)), [])}
+        family = {id(each): each for each in self._sharing.get(id(self._owner(array)), [])}
+        own = self._memory(array)
         for each in family.values():
-            if each is not array and np.may_share_memory(each, array):
-                at, by = _shared_positions(each, array)
+            other = self._memory(each)
+            if each is not array and np.may_share_memory(other, own):
+                at, by = _shared_positions(other, own)
                 if at.size:
                     yield each, at, by
+
+    def _owner(self, array: Any) -> Any:
+        """The array that owns the memory."""
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        return array
+
+    def _memory(self, array: Any) -> np.ndarray:
+        """The array of NumPy that an array is."""
+        return np.asarray(array)
 
 
 def _plain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -447,13 +465,6 @@ def _is_number_of(value: Any, lifted: Any) -> bool:
     """True for a number of Python that was made of nodes."""
     is_number = isinstance(value, int | float | complex) and type(value) not in (int, bool)
     return is_number and next(leaves(lifted), None) is not None
-
-
-def _owner(array: np.ndarray) -> np.ndarray:
-    """The array that owns the memory."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 def _shared_positions(view: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

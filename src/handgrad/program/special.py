@@ -52,9 +52,9 @@ def traced_array(x: Any) -> Tracer:
 
 
 @special(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray)
-def _asarray(x: Any, dtype: Any = None, order: Any = None, **_: Any) -> Any:
+def _asarray(x: Any, dtype: Any = None, order: Any = None, copy: Any = None, **_: Any) -> Any:
     """The array itself where it is one of the type: changes in place are seen by both."""
-    out = x if type(x) is Tracer else _array(x)
+    out = x if type(x) is Tracer and not copy else _array(x)
     return out if dtype is None or np.dtype(dtype) == out.dtype else out.astype(dtype)
 
 

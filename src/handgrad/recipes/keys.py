@@ -57,6 +57,7 @@ _CLASSIFIED: Final[Keys] = {
     "resize": Key(Several(_COUNT, (2,))),
     "classes": Key(Several(String())),
     "target": Key(String()),
+    "use": Key(Several(String())),
     "drop": Key(Several(String())),
     "kinds": Key(Mapped(String(GIVEN))),
     "encoding": Key(String()),

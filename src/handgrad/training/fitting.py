@@ -88,6 +88,7 @@ def _judged(given: GivenData, part: DataPart) -> Judged:
         part.origins,
         None if learned is None else usual_answer(learned.y),
         columns_of(given, part.x),
+        given.encoding,
     )
 
 

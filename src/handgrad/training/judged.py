@@ -113,7 +113,7 @@ class Judged:
 
     origins: where each is from, the row of a table or a file's name; usual: the answer that needs
     no model, as `usual_answer` finds it; columns: those of a table, each with the numbers of an
-    example that it became.
+    example that it became, and plan: the one by which they were read, if there is one.
     """
 
     x: Any
@@ -122,6 +122,7 @@ class Judged:
     origins: Array | None = None
     usual: float | None = None
     columns: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    plan: TableEncoding | None = None
 
     @classmethod
     def of(cls, data: Dataset) -> Judged:
@@ -133,6 +134,7 @@ class Judged:
             data.origins.get("test"),
             usual_answer(data.y_train),
             columns_of(data, data.x_test),
+            data.encoding,
         )
 
     def name(self, i: int, part: str) -> str:

@@ -8,6 +8,22 @@ from contextlib import contextmanager
 from typing import Final
 
 _SECONDS: Final = 5.0
+#: Seconds after which the time is asked for again.
+_SELDOM: Final = 0.05
+
+
+class Deadline:
+    """A processor time that comes; it is asked for now and then, being slow."""
+
+    def __init__(self, end: float) -> None:
+        self.end = end
+        self._asked, self._over = 0.0, False
+
+    def over(self) -> bool:
+        now = time.perf_counter()
+        if now > self._asked + _SELDOM:
+            self._asked, self._over = now, time.process_time() > self.end
+        return self._over
 
 
 class Budget:

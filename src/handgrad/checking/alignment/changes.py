@@ -22,6 +22,11 @@ class Place:
     field: str
     index: int | None = None
 
+    @property
+    def holder(self) -> Any:
+        """The node, or for a statement the list, that the place is in."""
+        return self.parent.body if isinstance(self.parent, _Holder) else self.parent
+
     def get(self) -> Any:
         found = getattr(self.parent, self.field)
         return found if self.index is None else found[self.index]
@@ -57,16 +62,41 @@ class Change:
     @contextmanager
     def made(self) -> Iterator[None]:
         """The tree with the change in it."""
-        # As copies, for what is put in a place may be made of what holds it.
-        every = [(p, copy.deepcopy(new)) for p, new in ((self.place, self.new), *self.others)]
+        every = ((self.place, self.new), *self.others)
+        holders = {id(place.holder) for place, _ in every}
+        if any(_holds(new, holders, place.get()) for place, new in every):
+            # As copies, for what is put in a place is made of what holds it.
+            every = tuple((place, copy.deepcopy(new)) for place, new in every)
         before = [(place, place.get()) for place, _ in every]
         try:
             for place, new in every:
-                place.put(_located(new, place.get()))
+                place.put(new)
             yield
         finally:
             for place, old in before:
                 place.put(old)
+
+
+def _holds(new: Any, holders: set[int], old: Any) -> bool:
+    """Return whether one of these nodes is in another, which gets places in the file.
+
+    They are those of what it stands for.
+    """
+    line, column = getattr(old, "lineno", 1), getattr(old, "col_offset", 0)
+    found = False
+    waiting = [new]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in holders:
+            found = True
+        elif isinstance(node, list):
+            waiting += node
+        elif isinstance(node, ast.AST):
+            if "lineno" in node._attributes and not hasattr(node, "lineno"):
+                node.lineno = node.end_lineno = line  # type: ignore[attr-defined]
+                node.col_offset = node.end_col_offset = column  # type: ignore[attr-defined]
+            waiting += [getattr(node, each, None) for each in node._fields]
+    return found
 
 
 def probed(place: Place) -> ast.expr | None:
@@ -80,18 +110,6 @@ def probed(place: Place) -> ast.expr | None:
         return None
     scaled = ast.BinOp(old, ast.Mult(), ast.Constant(1.37))
     return ast.BinOp(scaled, ast.Add(), ast.Constant(0.37))
-
-
-def _located(new: Any, old: Any) -> Any:
-    """A node with places in the file, which are those of what it stands for."""
-    if not isinstance(new, ast.AST):
-        return new
-    line = getattr(old, "lineno", 1)
-    for node in ast.walk(new):
-        if isinstance(node, ast.expr | ast.stmt | ast.keyword) and not hasattr(node, "lineno"):
-            node.lineno = node.end_lineno = line
-            node.col_offset = node.end_col_offset = getattr(old, "col_offset", 0)
-    return new
 
 
 def statements(body: list[ast.stmt]) -> Iterator[tuple[Place, ast.stmt]]:

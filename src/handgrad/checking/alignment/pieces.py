@@ -15,6 +15,7 @@ import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
@@ -48,10 +49,12 @@ class Call:
 def is_users(code: CodeType) -> bool:
     """Return whether code has a source that is neither ours nor a library's."""
     path = code.co_filename
-    if code.co_name == "<module>" or not linecache.getlines(path):
-        return False
-    whole = str(Path(path).resolve())
-    return not any(whole.startswith(each) for each in _LIBRARIES)
+    return code.co_name != "<module>" and bool(linecache.getlines(path)) and not _is_librarys(path)
+
+
+@cache
+def _is_librarys(path: str) -> bool:
+    return str(Path(path).resolve()).startswith(_LIBRARIES)
 
 
 @dataclass(eq=False)

@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 
 from handgrad.checking.alignment.borrowing import Borrowed
+from handgrad.checking.alignment.budget import Deadline
 from handgrad.checking.alignment.changes import Change, Place, probed
 from handgrad.checking.alignment.generators import changes
 from handgrad.checking.alignment.pieces import Call, CodePiece, observed, pieces
@@ -42,8 +43,6 @@ NEAR: Final = 2.0
 #: makes them.
 _RIGHT: Final = 3.0
 _SETTLED: Final = 1.5
-#: Seconds after which the time is asked for again.
-_SELDOM: Final = 0.05
 
 
 @dataclass(eq=False)
@@ -78,19 +77,11 @@ class SourceSearch:
         rng: np.random.Generator,
         seconds: float,
     ) -> None:
-        self.end = time.process_time() + seconds
-        self._asked, self._late = time.perf_counter(), False
+        self.late = Deadline(time.process_time() + seconds).over
         self.functions, self.runs = functions, runs
         self.wrong = tuple(wrong)
         self._entry: Call | None = None
         self.trials = Trials(functions, draws, runs, wrong, rng)
-
-    def late(self) -> bool:
-        """Return whether the processor time is over; it is asked for now and then, being slow."""
-        now = time.perf_counter()
-        if now > self._asked + _SELDOM:
-            self._asked, self._late = now, time.process_time() > self.end
-        return self._late
 
     @cached_property
     def pieces(self) -> list[CodePiece]:
@@ -195,33 +186,34 @@ class SourceSearch:
         return sorted(found, key=lambda hit: hit.rank)
 
     def _in_order(self, wrong: tuple[str, ...]) -> Iterator[list[Sized]]:
-        """Changes of backward at places that reach wrong gradients alone, elsewhere, of forward."""
+        """Changes of backward at places that reach wrong gradients alone, elsewhere, of forward.
+
+        At places of backward that reach none of them no change puts one right.
+        """
         yield sorted((each for piece in self.pieces for each in self._solved(piece)), key=_size)
         alone: list[Sized] = []
         rest: list[Sized] = []
-        reached: dict[tuple[int, str, int | None], bool] = {}
+        reached: dict[tuple[int, str, int | None], frozenset[str]] = {}
         for each in self._by_size(forward=False):
             _, change, piece = each
             key = (id(change.place.parent), change.place.field, change.place.index)
             if key not in reached:
-                reached[key] = self.late() or self._reaches_alone(change, piece, wrong)
-            (alone if reached[key] else rest).append(each)
+                reached[key] = self._reached(change, piece, wrong)
+            found = reached[key]
+            if change.others or not found.isdisjoint(wrong):
+                (alone if found and found <= {*wrong} else rest).append(each)
         yield alone
         yield rest
         yield self._by_size(forward=True)
 
-    def _reaches_alone(self, change: Change, piece: CodePiece, wrong: tuple[str, ...]) -> bool:
-        """Return whether other values at a place would make none of the right gradients wrong.
-
-        True where that is not known.
-        """
+    def _reached(self, change: Change, piece: CodePiece, wrong: tuple[str, ...]) -> frozenset[str]:
+        """The gradients that other values at a place make others; `wrong` where it is unknown."""
         place = change.place
-        probe = probed(place)
+        probe = None if self.late() else probed(place)
         if probe is None:
-            return True
-        other = replace(change, new=probe, others=())
-        moved = self.trials.moved_by(other, piece)
-        return moved is None or (bool(moved & {*wrong}) and moved <= {*wrong})
+            return frozenset(wrong)
+        moved = self.trials.moved_by(replace(change, new=probe, others=()), piece)
+        return frozenset(wrong if moved is None else moved)
 
     def _hit(
         self, size: float, change: Change, piece: CodePiece, wrong: tuple[str, ...]

@@ -34,6 +34,7 @@ from handgrad.equations.models.passes import Forward
 from handgrad.equations.models.recording import LayerRecorder
 from handgrad.equations.models.steps import OpCall, WrittenNode, step_of
 from handgrad.equations.models.symbols import numbered, value_gradient, value_symbol
+from handgrad.equations.shaping import shape as shape_of
 from handgrad.equations.subject import Subject
 from handgrad.errors import ArgumentError
 from handgrad.program import ProgramError
@@ -92,7 +93,7 @@ class Chain:
         )
 
     def _reshaped(self, left: Formula, of: tuple[Formula, Any], value: Any) -> DerivedEquation:
-        name = Script(Operator("reshape"), self.sizes.shape(value))
+        name = Script(Operator("reshape"), self.sizes.shape(shape_of(value)))
         equation = self._equation(left, row(name, Fenced(of[0])), value)
         return joined(equation, lambda x: np.reshape(x, value.shape), (of,))
 
@@ -213,7 +214,7 @@ class Chain:
         return self.run.values[node.number]
 
     def _equation(self, left: Formula, right: Formula, value: Any) -> DerivedEquation:
-        shape = self.sizes.shape(value)
+        shape = self.sizes.shape(shape_of(value))
         return DerivedEquation("", left, right, shape, value, None, ((left, value),))
 
 

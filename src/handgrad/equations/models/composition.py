@@ -44,6 +44,7 @@ from handgrad.equations.models.symbols import (
     value_symbol,
 )
 from handgrad.equations.scope import Scope
+from handgrad.equations.shaping import shape as shape_of
 from handgrad.equations.tracing import Runs, in_order
 from handgrad.equations.words import first_sentence
 from handgrad.equations.writer import Writer
@@ -340,7 +341,7 @@ class Composer:
 
     def _equation(self, name: str, left: Formula, right: Formula, value: Any) -> DerivedEquation:
         return DerivedEquation(
-            name, left, right, self.sizes.shape(value), value, None, ((left, value),)
+            name, left, right, self.sizes.shape(shape_of(value)), value, None, ((left, value),)
         )
 
     def _written(self) -> Iterator[OpCall]:

@@ -142,7 +142,7 @@ def _written(
     several = isinstance(given, tuple)
     x = given if given is not None and (numbers or several) else draw(batch)
     batch = _count(x)
-    sizes = Sizes({} if numbers or not is_unlike(flow, batch) else {batch: "N"})
+    sizes = Sizes({} if numbers or not is_unlike(flow, batch) else {"N": batch})
     parameters = {
         node.number: {name: node.layer.parameters[name].copy() for name in parameters_of(node)}
         for node in flow.nodes

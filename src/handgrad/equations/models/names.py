@@ -28,6 +28,7 @@ from handgrad.equations.models.symbols import numbered, parameter_symbol, value_
 from handgrad.equations.subject import Subject
 from handgrad.layers import Activation, Layer
 from handgrad.layers.base import walk
+from handgrad.program.sizes import Size
 
 #: What fused layers call for their activation.
 FUSED: Final = frozenset({"activate", "activation_gradient"})
@@ -39,12 +40,16 @@ _PRIME: Final = Sign("′")
 class Sizes(Dimensions):
     """Sizes as they are, but N for the batch, if it has a letter; it divides no other size."""
 
-    def size(self, size: int, own: int | None = None) -> Formula:
-        for batch, letter in self.letters.items():
-            if size and size % batch == 0:
-                times = [] if size == batch else [Number(str(size // batch))]
+    def size(self, size: Size | int) -> Formula:
+        count = Size.of(size).number({})
+        for letter, batch in self.lengths.items():
+            if count and count % batch == 0:
+                times = [] if count == batch else [Number(str(count // batch))]
                 return row(*times, Symbol(letter))
-        return Number(str(size))
+        return Number(str(count))
+
+    def letter(self, size: Size) -> str | None:
+        return next((each for each, n in self.lengths.items() if Size.of(n) == size), None)
 
 
 def parameters_of(node: Node) -> dict[str, Formula]:

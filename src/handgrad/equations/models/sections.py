@@ -29,6 +29,7 @@ from handgrad.equations.models.rounds import Repeated, folded
 from handgrad.equations.models.steps import OpCall, WrittenNode, activation_step
 from handgrad.equations.models.symbols import renamed, value_gradient, value_symbol
 from handgrad.equations.models.update import PARAMETER, settings_of, update_rule, updated
+from handgrad.equations.shaping import shape as shape_of
 from handgrad.equations.tracing import in_order
 from handgrad.equations.written import Board, assigned, settings, updated_line
 from handgrad.layers.base import walk
@@ -193,7 +194,7 @@ class Sections:
         gradient = value_gradient(output)
         yield Paragraph(self.say("incoming"))
         formula = assigned(gradient, value) if self.board.numbers else gradient
-        yield self.board.line(formula, self.chain.sizes.shape(value))
+        yield self.board.line(formula, self.chain.sizes.shape(shape_of(value)))
 
     def _gathered(self, gathered: DerivedEquation, step: WrittenNode) -> Iterator[Block]:
         assert step.node is not None

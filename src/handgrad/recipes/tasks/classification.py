@@ -87,6 +87,7 @@ def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Datase
         maximum=values.get("maximum"),
         resize=tuple(values["resize"]) if "resize" in values else None,
         target=values.get("target"),
+        use=tuple(values.get("use", ())),
         drop=tuple(values.get("drop", ())),
         kinds=_kinds(recipe),
         vectors=recipe.model.type == LAYERS,

@@ -32,8 +32,14 @@ def section(heading: str, note: str, body: str) -> str:
     return f"<section><h2>{heading}</h2>{said}{body}</section>"
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, foot: Sequence[str] = ()) -> str:
-    """A table of texts whose columns behind the first are numbers."""
+def table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    foot: Sequence[str] = (),
+    kind: str = "numbers",
+) -> str:
+    """A table whose columns behind the first are numbers, or texts for another `kind`."""
 
     def row(cells: Sequence[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
@@ -41,7 +47,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, foot: Sequence
     body = "".join(row(cells, "td") for cells in rows)
     below = f"<tfoot>{row(foot, 'td')}</tfoot>" if foot else ""
     return (
-        f'<div class="scroll"><table class="numbers"><thead>{row(heads, "th")}</thead>'
+        f'<div class="scroll"><table class="{kind}"><thead>{row(heads, "th")}</thead>'
         f"<tbody>{body}</tbody>{below}</table></div>"
     )
 

@@ -21,7 +21,7 @@ from handgrad.training.report import network
 from handgrad.training.report.charts import Series, figure, line_chart
 from handgrad.training.report.html import page, percent, section
 from handgrad.training.report.judgement import judgement
-from handgrad.training.report.quality import importance_table
+from handgrad.training.report.quality import importance_table, plan_table
 from handgrad.training.review import FIGURES, Section, named, shown
 from handgrad.writing import write_atomically
 
@@ -59,6 +59,7 @@ def write_report(run: Run, report: Report) -> None:
     if judged is not None and report.answers is not None:
         sections.append(judgement(model, judged, report.answers, summary["judged_on"]))
         sections.append(importance_table(report.importances, report.answers))
+        sections.append(plan_table(judged.plan))
     sections += [section(escape(each.heading), escape(each.note), each.body) for each in report.own]
     if judged is not None:
         sections.append(network.filters(model, report.shapes))

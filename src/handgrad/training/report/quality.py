@@ -7,6 +7,7 @@ from html import escape
 
 import numpy as np
 
+from handgrad.data.encoding import TableEncoding
 from handgrad.inference.figures import by_class, calibration
 from handgrad.training.importance import REPEATS, Importance
 from handgrad.training.judged import ClassAnswers, NumberAnswers
@@ -74,6 +75,21 @@ def importance_table(
         note,
         f'<div class="scroll"><table class="importances"><tbody>{rows}</tbody></table></div>',
     )
+
+
+def plan_table(plan: TableEncoding | None) -> str:
+    """The columns of a table, as they were read."""
+    if plan is None:
+        return ""
+    rows = [
+        [each.name, each.kind, f"{each.missing or ''}", each.shown]
+        for each in plan.columns[:_MOST_ROWS]
+    ]
+    note = "The plan is made from the rows that were learned from, and is kept with the model."
+    more = len(plan.columns) - _MOST_ROWS
+    note += f" The {more:,} columns behind these are left out here." if more > 0 else ""
+    heads = ("column", "kind", "missing", "how used")
+    return section("How the table was read", note, table(heads, rows, kind="texts"))
 
 
 def calibration_chart(answers: ClassAnswers) -> str:
