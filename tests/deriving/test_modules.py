@@ -61,6 +61,21 @@ class Block(nn.Module):
         return x + self.mlp(self.second(x))
 
 
+class Residual(nn.Module):
+    """Of 3 × 3 windows that keep the size, each way: the sizes of both kernels hang together."""
+
+    def __init__(self, channels=2):
+        super().__init__()
+        self.first = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.norm, self.relu = nn.BatchNorm2d(channels), nn.ReLU(inplace=True)
+        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+
+    def forward(self, x):
+        y = self.second(self.relu(self.norm(self.first(x))))
+        y += x
+        return self.relu(y)
+
+
 def image_network():
     return nn.Sequential(
         nn.Conv2d(1, 2, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 3)
@@ -78,6 +93,7 @@ MODULES = {
     "norm": (lambda: RootMeanSquareNorm(6), ("N", "T", 6), (2, 3, 6)),
     "attention": (CausalAttention, ("B", "T", 8), (2, 5, 8)),
     "block": (Block, ("B", "T", 8), (3, 4, 8)),
+    "residual": (Residual, ("N", 2, "H", "W"), (2, 2, 5, 4)),
     "images": (image_network, ("N", 1, 6, 6), (2, 1, 6, 6)),
 }
 

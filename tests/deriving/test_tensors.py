@@ -291,6 +291,34 @@ def test_a_function_that_is_not_known_is_named_with_its_line():
         hg.derive(lambda x: F.fold(x[None], (4, 4), 1), x=(16, 16))
 
 
+def quantized(x, levels=4):
+    """A gradient that goes straight through a rounding (Bengio and others, 2013)."""
+    rounded = torch.round(x * levels) / levels
+    return x * x + (rounded - x).detach()
+
+
+def contrasted(x):
+    scores = x @ x.t()
+    scores = scores - scores.max(dim=1, keepdim=True)[0].detach()
+    scores.fill_diagonal_(-1e9)
+    return torch.logsumexp(scores, dim=1)
+
+
+@rows("function", [quantized, contrasted])
+def test_what_is_detached_is_constant(function):
+    assert_equal_to_torch(function, {"x": N}, [X])
+
+
+def test_a_block_without_gradients_is_refused():
+    def shifted(x):
+        with torch.no_grad():
+            largest = x.max()
+        return x - largest
+
+    with pytest.raises(hg.errors.ArgumentError, match=r"no_grad .* allowed: x\.detach\(\)"):
+        hg.derive(shifted, x=N)
+
+
 def test_random_numbers_are_refused():
     with pytest.raises(hg.errors.ArgumentError, match="dropout draws another mask"):
         hg.derive(lambda x: F.dropout(x), x=N)

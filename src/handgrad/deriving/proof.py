@@ -175,7 +175,10 @@ class Proof:
         slopes = []
         for step in self.tolerances.steps:
             h = step * max(1.0, float(np.max(np.abs(x), initial=0.0)))
-            ends = [self._own(replaced(trial.values, path, x + s * h * way)) for s in (1, -1)]
+            ends = [
+                self._own(replaced(trial.values, path, x + s * h * way), trial.values)
+                for s in (1, -1)
+            ]
             if ends[0] is None or ends[1] is None:
                 continue
             slopes.append(_slope(ends[0], ends[1], dys, 2 * h))
@@ -227,7 +230,10 @@ class Proof:
         found = dict(zip(self.pair.wanted, gradients, strict=True))
         for paths in self._together(trial):
             ways = {p: rng.standard_normal(np.shape(at(trial.values, p))) for p in paths}
-            ends = [self._own(moved(trial.values, ways, h)) for h in (side, -side, side / 4)]
+            ends = [
+                self._own(moved(trial.values, ways, h), trial.values)
+                for h in (side, -side, side / 4)
+            ]
             up, down, closer = ends
             if up is None or down is None or closer is None:
                 continue
@@ -282,10 +288,16 @@ class Proof:
 
     # Running
 
-    def _own(self, values: Mapping[str, Any]) -> list[Any] | None:
-        """The results of the user's forward; None where it fails."""
+    def _own(
+        self, values: Mapping[str, Any], base: Mapping[str, Any] | None = None
+    ) -> list[Any] | None:
+        """The results of the user's forward; None where it fails.
+
+        base: the arguments that these are moved from.
+        """
         try:
-            return self.pair.traced.results(copied(dict(values)))
+            at_base = None if base is None else copied(dict(base))
+            return self.pair.traced.results(copied(dict(values)), at_base)
         except Exception:  # arguments that it does not take
             return None
 

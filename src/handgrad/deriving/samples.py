@@ -63,7 +63,12 @@ class Sampler:
         """Further lengths, of which a forward may not take each."""
         letters = self.arguments.letters
         for order in dict.fromkeys((self.order, *ORDERS)):
-            yield dict(zip(letters, _lengths(*order, len(letters), second=True), strict=False))
+            drawn = dict(zip(letters, _lengths(*order, len(letters), second=True), strict=False))
+            yield from filter(self._fits, (drawn, drawn | self._of_examples()))
+
+    def _fits(self, lengths: Mapping[str, int]) -> bool:
+        """True where no array would have a negative size."""
+        return all(n >= 0 for spec in self.arguments.specs for n in spec.lengths(lengths))
 
     def _of_examples(self) -> dict[str, int]:
         found: dict[str, int] = {}

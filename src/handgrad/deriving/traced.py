@@ -17,7 +17,7 @@ from handgrad.program.loops import rolled
 from handgrad.program.node import Node, Program, World, as_node, within
 from handgrad.program.sizes import Size
 from handgrad.program.tensors.module import ATTRIBUTES
-from handgrad.program.tensors.running import of_arrays, takes_tensors
+from handgrad.program.tensors.running import Detached, of_arrays, takes_tensors
 from handgrad.program.trace import Refused, TracedInt, Tracer, unwrap
 from handgrad.program.trace import run as run_traced
 
@@ -34,9 +34,18 @@ class Traced:
     world: World
     has_cache: bool
 
-    def results(self, values: Mapping[str, Any]) -> list[Any]:
-        """What the forward itself gives that is floats, on arrays."""
-        found = called(of_arrays(self.function), self.arguments.parameters, values)
+    def results(
+        self, values: Mapping[str, Any], base: Mapping[str, Any] | None = None
+    ) -> list[Any]:
+        """What the forward itself gives that is floats, on arrays.
+
+        What it detaches is as on those of `base`, where they are given.
+        """
+        detached = Detached()
+        if base is not None and any(node.op == "stop" for node in self.program.body):
+            called(of_arrays(self.function, detached), self.arguments.parameters, base)
+            detached = detached.again()
+        found = called(of_arrays(self.function, detached), self.arguments.parameters, values)
         found = [np.asarray(x) for x in leaves(found[0] if self.has_cache else found)]
         return [x for x in found if x.dtype.kind == "f"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from handgrad.program.node import build
-from handgrad.program.tensors.table import refuse, torch_function, torch_method
+from handgrad.program.tensors.table import refuse, torch_function, torch_method, xp
 from handgrad.program.tracer import Tracer
 
 
@@ -120,6 +120,12 @@ def backward(x: Any, *_: Any, **__: Any) -> Any:
 @torch_method("zero_")
 def zero_(x: Any) -> Any:
     x.assign(0)
+    return x
+
+
+@torch_method("fill_diagonal_")
+def fill_diagonal_(x: Any, value: Any, wrap: bool = False) -> Any:
+    xp.fill_diagonal(x, value)
     return x
 
 

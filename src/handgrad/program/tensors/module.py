@@ -18,6 +18,8 @@ from handgrad.program.tracer import OVERRIDES, Tracer
 
 #: Modules whose functions are in the table without the module's name.
 _PLAIN: Final = ("torch", "torch.nn.functional", "torch.special", "torch.functional", "torch.nn")
+#: Those that stop gradients of all that is computed within.
+_STOPPING: Final = ("no_grad", "inference_mode", "set_grad_enabled")
 #: NumPy's types of PyTorch's that NumPy does not have, or calls otherwise.
 _TYPES: Final = {"bfloat16": "float32", "half": "float32", "float16": "float32", "long": "int64"}
 
@@ -43,6 +45,8 @@ class TensorModule:
             return TensorModule(value)
         if name == "Tensor":
             return Tensor
+        if name in _STOPPING:
+            return _unknown(name, "; write x.detach()")
         if type(value).__name__ == "dtype":
             return numpy_type(value)
         if name == "finfo":
@@ -56,9 +60,9 @@ class TensorModule:
         return _unknown(name)
 
 
-def _unknown(name: str) -> Callable[..., Any]:
+def _unknown(name: str, instead: str = "") -> Callable[..., Any]:
     def unknown(*_: Any, **__: Any) -> Any:
-        refuse(f"{name} of PyTorch is not known to derive")
+        refuse(f"{name} of PyTorch is not known to derive{instead}")
 
     return unknown
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -92,12 +93,37 @@ def _home(value: Any) -> str:
     return str(home).split(".")[0]
 
 
-def of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+@dataclass
+class Detached:
+    """What a function detaches: kept from one run, and given again in others.
+
+    A gradient takes what is detached as constant, and so have differences to do.
+    """
+
+    kept: list[Any] = field(default_factory=list)
+    given: Iterator[Any] | None = None
+
+    def __call__(self, value: Any) -> Any:
+        if self.given is None:
+            self.kept.append(value)
+            return value
+        return next(self.given, value)
+
+    def again(self) -> Detached:
+        """The same, for a run that gets what was kept."""
+        return Detached(self.kept, iter(self.kept))
+
+
+def of_arrays(function: Callable[..., Any], detached: Detached | None = None) -> Callable[..., Any]:
     """The function itself, or one on arrays where it is one on tensors."""
-    return functools.partial(_on_arrays, function) if takes_tensors(function) else function
+    if not takes_tensors(function):
+        return function
+    return functools.partial(_on_arrays, function, detached or Detached())
 
 
-def _on_arrays(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _on_arrays(
+    function: Callable[..., Any], detached: Detached, /, *args: Any, **kwargs: Any
+) -> Any:
     """The results of a function on tensors as arrays, for arrays; it computes in double.
 
     What it casts to single precision, as models do that run in half, stays in double.
@@ -117,6 +143,8 @@ def _on_arrays(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         ) -> Any:
             if called in (torch.Tensor.float, torch.Tensor.half):
                 called = torch.Tensor.double
+            if called in (torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__):
+                return detached(called(*args))
             named = {key: widened(value) for key, value in (kwargs or {}).items()}
             return called(*map(widened, args), **named)
 
