@@ -76,6 +76,19 @@ class Residual(nn.Module):
         return self.relu(y)
 
 
+class Tied(nn.Module):
+    """A language model whose output is the transpose of its embedding."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Linear(4, 5, bias=False)
+        self.output = nn.Linear(4, 5, bias=False)
+        self.output.weight = self.embedding.weight
+
+    def forward(self, x):
+        return self.output(torch.tanh(x @ self.embedding.weight))
+
+
 def image_network():
     return nn.Sequential(
         nn.Conv2d(1, 2, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 3)
@@ -94,6 +107,7 @@ MODULES = {
     "attention": (CausalAttention, ("B", "T", 8), (2, 5, 8)),
     "block": (Block, ("B", "T", 8), (3, 4, 8)),
     "residual": (Residual, ("N", 2, "H", "W"), (2, 2, 5, 4)),
+    "tied": (Tied, ("N", 5), (3, 5)),
     "images": (image_network, ("N", 1, 6, 6), (2, 1, 6, 6)),
 }
 

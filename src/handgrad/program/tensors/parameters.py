@@ -44,7 +44,10 @@ def _name(path: str) -> str:
 
 @contextmanager
 def substituted(module: Any, values: Mapping[str, Any]) -> Iterator[None]:
-    """The module with other parameters, and with its buffers in double as the parameters are."""
+    """The module with other parameters, and with its buffers in double as the parameters are.
+
+    A parameter that stands in several places is replaced in all of them.
+    """
     before: list[tuple[dict[str, Any], str, Any]] = []
 
     def put(slots: dict[str, Any], name: str, value: Any) -> None:
@@ -52,9 +55,12 @@ def substituted(module: Any, values: Mapping[str, Any]) -> Iterator[None]:
         slots[name] = value
 
     try:
-        for path, value in values.items():
-            owner, _, name = path.rpartition(".")
-            put(module.get_submodule(owner)._parameters, name, value)
+        own = [(value, _parameter(module, path)) for path, value in values.items()]
+        tables = [part._parameters for part in module.modules()]
+        for value, parameter in own:
+            for each in tables:  # all of them, for a parameter may be tied to several
+                for name in [name for name, known in each.items() if known is parameter]:
+                    put(each, name, value)
         for part in module.modules():
             for name, buffer in part._buffers.items():
                 if buffer is not None and buffer.is_floating_point():
@@ -63,3 +69,8 @@ def substituted(module: Any, values: Mapping[str, Any]) -> Iterator[None]:
     finally:
         for slots, name, value in reversed(before):
             slots[name] = value
+
+
+def _parameter(module: Any, path: str) -> Any:
+    owner, _, name = path.rpartition(".")
+    return module.get_submodule(owner)._parameters[name]
