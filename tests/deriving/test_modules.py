@@ -153,6 +153,11 @@ def test_dropout_that_draws_is_refused_with_its_line():
         hg.derive(CausalAttention(), x=("B", "T", 8))
 
 
+def test_a_module_that_is_one_call_of_the_library_is_named():
+    with pytest.raises(hg.errors.ArgumentError, match=r"LSTM of PyTorch is not known to derive"):
+        hg.derive(nn.LSTM(3, 4, batch_first=True), input=("N", "T", 3))
+
+
 def test_its_source_for_pytorch_is_right():
     source = hg.derive(RootMeanSquareNorm(4), x=("N", 4)).to("torch")
     assert "torch.autograd.Function" in source

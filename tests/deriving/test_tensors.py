@@ -79,6 +79,7 @@ ONE: dict[str, Any] = {
     "more creation": lambda x: (
         x @ torch.eye(x.size(1)) + torch.full((x.size(1),), 0.5) + x.new_zeros(1)
     ),
+    "numbers": lambda x: x * torch.tensor(2.0).sqrt() + torch.tensor([1, 2]).float().mean(),
     "linspace": lambda x: x * torch.linspace(0, 1, x.size(1)) + torch.tensor([2.0]) * x,
     "in place": lambda x: x.clone().mul_(2).add_(x, alpha=0.5).clamp_(min=-1).exp_(),
     "write": lambda x: torch.zeros_like(x).index_add_(0, torch.arange(x.size(0)), x * x) + x,

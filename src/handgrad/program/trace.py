@@ -15,6 +15,7 @@ from handgrad.program.integers import is_whole
 from handgrad.program.node import FIXED, Refused, world
 from handgrad.program.rebinding import Rebinder
 from handgrad.program.rounds import Mark
+from handgrad.program.tensors.parameters import library_module
 from handgrad.program.tracer import TracedInt, Tracer, call, traced, unwrap, wrap
 
 __all__ = [
@@ -78,7 +79,10 @@ def run(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
         raise
     except Exception as e:
         if w.refusal is None:
-            raise Refused(f"line {w.line}: {type(e).__name__}: {e}") from e
+            why = f"{type(e).__name__}: {e}"
+            if (name := library_module(e)) is not None:
+                why = f"{name} of PyTorch is not known to derive"
+            raise Refused(f"line {w.line}: {why}") from e
     finally:
         sys.settrace(before)
     if w.refusal is not None:  # the function caught it and went on without

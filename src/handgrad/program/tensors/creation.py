@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from handgrad.program.special import traced_array
 from handgrad.program.tensors.table import one_tuple, torch_function, torch_method, xp
 
 
@@ -59,7 +60,8 @@ def full_like(x: Any, fill_value: Any, *, dtype: Any = None, **_: Any) -> Any:
 
 @torch_function("tensor", "as_tensor", "asarray", "from_numpy")
 def tensor(data: Any, dtype: Any = None, device: Any = None, **_: Any) -> Any:
-    made = xp.asarray(data) if not isinstance(data, list | tuple) else xp.array(data)
+    """A traced array, of numbers as well: it has to have the methods of tensors."""
+    made = traced_array(xp.array(data) if isinstance(data, list | tuple) else data)
     return made if dtype is None else made.astype(dtype)
 
 

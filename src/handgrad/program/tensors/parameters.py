@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,13 @@ def is_module(x: Any) -> bool:
     """True for an object of torch.nn.Module."""
     homes = ((kind.__module__, kind.__name__) for kind in type(x).__mro__)
     return ("torch.nn.modules.module", "Module") in homes
+
+
+def library_module(error: BaseException) -> str | None:
+    """The class of PyTorch's own module whose code raised, the innermost; None for no such code."""
+    selves = (frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__))
+    own = [each for each in selves if type(each).__module__.startswith("torch.nn.")]
+    return type(own[-1]).__name__ if own else None
 
 
 def function_of(module: Any) -> Callable[..., Any]:
