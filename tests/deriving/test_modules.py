@@ -62,7 +62,7 @@ class Block(nn.Module):
 
 
 class Residual(nn.Module):
-    """Of 3 × 3 windows that keep the size, each way: the sizes of both kernels hang together."""
+    """Two convolutions that keep the size: the sizes of their kernels hang together."""
 
     def __init__(self, channels=2):
         super().__init__()

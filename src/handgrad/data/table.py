@@ -62,7 +62,7 @@ def is_table(name: str) -> bool:
 
 
 class TableSettings(TypedDict, total=False):
-    """What is said of a table's columns.
+    """The settings of a table's columns.
 
     target: the name of the column to predict; numbers: whether it holds numbers, not classes, which
     the targets say otherwise. use: the columns to learn from, one name or several, if these are not
@@ -197,7 +197,7 @@ def _by_plan(
 
 
 class _Asked(NamedTuple):
-    """What is asked of the columns of a table: see `load_csv`."""
+    """The settings that the columns of a table are read by: see `load_csv`."""
 
     target: str | None
     use: Sequence[str]

@@ -296,8 +296,7 @@ class Proof:
         base: the arguments that these are moved from.
         """
         try:
-            at_base = None if base is None else copied(dict(base))
-            return self.pair.traced.results(copied(dict(values)), at_base)
+            return self.pair.traced.results(copied(dict(values)), base)
         except Exception:  # arguments that it does not take
             return None
 

@@ -64,7 +64,8 @@ class Sampler:
         letters = self.arguments.letters
         for order in dict.fromkeys((self.order, *ORDERS)):
             drawn = dict(zip(letters, _lengths(*order, len(letters), second=True), strict=False))
-            yield from filter(self._fits, (drawn, drawn | self._of_examples()))
+            kept = drawn | self._of_examples()
+            yield from filter(self._fits, [drawn] if kept == drawn else [drawn, kept])
 
     def _fits(self, lengths: Mapping[str, int]) -> bool:
         """True where no array would have a negative size."""

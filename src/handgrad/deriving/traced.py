@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,15 +35,21 @@ class Traced:
     world: World
     has_cache: bool
 
+    @cached_property
+    def _detaches(self) -> bool:
+        """True where the forward is one on tensors that may detach some of them."""
+        is_stopped = any(node.op == "stop" for node in self.program.body)
+        return is_stopped and takes_tensors(self.function)
+
     def results(
         self, values: Mapping[str, Any], base: Mapping[str, Any] | None = None
     ) -> list[Any]:
-        """What the forward itself gives that is floats, on arrays.
+        """The results of the forward itself that are floats, on arrays.
 
         What it detaches is as on those of `base`, where they are given.
         """
         detached = Detached()
-        if base is not None and any(node.op == "stop" for node in self.program.body):
+        if base is not None and self._detaches:
             called(of_arrays(self.function, detached), self.arguments.parameters, base)
             detached = detached.again()
         found = called(of_arrays(self.function, detached), self.arguments.parameters, values)

@@ -212,7 +212,7 @@ class Letters:
         self.lengths = dict(lengths)
         self.parts: dict[str, Share] = {}
         self.known: dict[str, Size] = {}
-        #: Of two letters that are the same the one that comes first here stays.
+        #: The order in which letters stay, where two are the same.
         self._order = order
 
     def learn(self, equal: Sequence[tuple[Size, Size]], sizes: Iterable[Size]) -> None:

@@ -117,7 +117,7 @@ class Computer:
 
 
 def _drawn(found: np.ndarray, args: Any) -> Any:
-    """What is drawn at random, in the sizes that it was asked for."""
+    """An array drawn at random, in the sizes that it was asked for."""
     for each in args:
         sizes = each if isinstance(each, tuple) else (each,)
         if any(type(size) is TracedInt for size in sizes) and plain(sizes) == found.shape:

@@ -140,7 +140,7 @@ class World:
         self.line = 0
         self.has_numbers = True  # of its nodes; without, a trace only knows shapes and kinds
         self.ties = "first"  # the slope where pieces meet: primitives/extremes.py
-        #: What attributes of arrays are that their library has otherwise than NumPy.
+        #: Attributes of arrays that their library has otherwise than NumPy.
         self.attributes: Mapping[str, Callable[[Any], Any]] = {}
         self.refusal: Refused | None = None  # the first, should the user's `except` catch it
         #: Of a loop's node: the parts of the form that keeps what its reverse reads.

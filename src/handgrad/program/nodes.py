@@ -77,7 +77,7 @@ class Node:
     name: str = ""
     #: All names that it has been given.
     names: set[str] = field(default_factory=set)
-    #: Of a run in letters: the sizes of the axes of an array, or a whole number by itself.
+    #: Sizes in a run in letters: of the axes of an array, or a whole number by itself.
     sizes: tuple[Size, ...] | None = None
     #: The nodes among the arguments, in order.
     operands: tuple[Node, ...] = field(init=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from handgrad.program.tensors.table import along, axis_from_0, refuse, torch_function, xp
+from handgrad.program.primitives.table import refuse
+from handgrad.program.tensors.table import along, axis_from_0, is_exactly, times, torch_function, xp
 from handgrad.program.tracer import Tracer
 
 
@@ -83,7 +84,7 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
 def index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
     made = x.copy()
     key = (*(slice(None),) * axis_from_0(x, dim), index)
-    made.assign_at("add_at", key, source if type(alpha) is int and alpha == 1 else alpha * source)
+    made.assign_at("add_at", key, times(alpha, source))
     return made
 
 
@@ -103,6 +104,6 @@ def embedding(index: Any, weight: Any, padding_idx: Any = None, **options: Any) 
 
 @torch_function()
 def one_hot(index: Any, num_classes: Any = -1) -> Any:
-    if type(num_classes) is int and num_classes == -1:
+    if is_exactly(num_classes, -1):
         refuse("one_hot without num_classes has as many as its values say; give num_classes")
     return (index[..., None] == xp.arange(num_classes)).astype(int)

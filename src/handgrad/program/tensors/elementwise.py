@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from handgrad.program.tensors.table import TENSOR_FUNCTIONS, refuse, special, torch_function, xp
+from handgrad.program.primitives.table import refuse
+from handgrad.program.tensors.table import TENSOR_FUNCTIONS, special, times, torch_function, xp
 
 _SAME: Final = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "square", "sign"),
@@ -78,16 +79,12 @@ TENSOR_FUNCTIONS.update({name: getattr(special, own) for name, own in _SPECIAL.i
 
 @torch_function("add")
 def added(x: Any, other: Any, *, alpha: Any = 1) -> Any:
-    return x + (other if _is_one(alpha) else alpha * other)
+    return x + times(alpha, other)
 
 
 @torch_function("sub", "subtract")
 def subtracted(x: Any, other: Any, *, alpha: Any = 1) -> Any:
-    return x - (other if _is_one(alpha) else alpha * other)
-
-
-def _is_one(alpha: Any) -> bool:
-    return type(alpha) is int and alpha == 1
+    return x - times(alpha, other)
 
 
 @torch_function("div", "divide")
@@ -152,8 +149,7 @@ def addcdiv(x: Any, a: Any, b: Any, *, value: Any = 1) -> Any:
 
 @torch_function("addmm", "baddbmm", "addmv")
 def addmm(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    product = a @ b
-    return (x if _is_one(beta) else beta * x) + (product if _is_one(alpha) else alpha * product)
+    return times(beta, x) + times(alpha, a @ b)
 
 
 @torch_function()
@@ -180,11 +176,9 @@ def chain_matmul(*matrices: Any) -> Any:
     return xp.linalg.multi_dot(list(matrices))
 
 
-@torch_function("bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randn")
+@torch_function(
+    *("bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randn"),
+    *("randn_like", "randperm"),
+)
 def random(*_: Any, **__: Any) -> Any:
     refuse("random numbers are drawn, others in each run; give what is drawn as an argument")
-
-
-@torch_function("randn_like", "randperm")
-def random_too(*_: Any, **__: Any) -> Any:
-    random()

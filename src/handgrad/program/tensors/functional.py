@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from handgrad.program.primitives.table import refuse
 from handgrad.program.tensors.reductions import norm
-from handgrad.program.tensors.table import refuse, special, torch_function, xp
+from handgrad.program.tensors.table import by_channel, is_exactly, special, torch_function, xp
 
 
 @torch_function()
@@ -62,7 +63,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01, inplace: bool = False) -> Any
 @torch_function()
 def prelu(x: Any, weight: Any) -> Any:
     if x.ndim > 1 and weight.ndim == 1:
-        weight = xp.reshape(weight, (-1, *(1,) * (x.ndim - 2)))
+        weight = by_channel(weight, x)
     return xp.where(x > 0, x, weight * x)
 
 
@@ -103,7 +104,7 @@ def mish(x: Any, inplace: bool = False) -> Any:
 @torch_function()
 def softplus(x: Any, beta: Any = 1.0, threshold: Any = 20.0) -> Any:
     """log(1 + e^x); PyTorch's is x from its threshold on, which is the same within rounding."""
-    if type(beta) is float and beta == 1.0:
+    if is_exactly(beta, 1):
         return -special.log_expit(-x)
     return -special.log_expit(-(beta * x)) / beta
 
@@ -179,7 +180,7 @@ def group_norm(
     n, c, *rest = x.shape
     groups = xp.reshape(x, (n, num_groups, c // num_groups, *rest))
     y = xp.reshape(_standardized(groups, tuple(range(2, groups.ndim)), eps), x.shape)
-    return _scaled(y, _by_channel(weight, x), _by_channel(bias, x))
+    return _scaled(y, by_channel(weight, x), by_channel(bias, x))
 
 
 @torch_function()
@@ -194,7 +195,7 @@ def instance_norm(
     eps: Any = 1e-5,
 ) -> Any:
     y = _standardized(x, tuple(range(2, x.ndim)), eps)
-    return _scaled(y, _by_channel(weight, x), _by_channel(bias, x))
+    return _scaled(y, by_channel(weight, x), by_channel(bias, x))
 
 
 @torch_function()
@@ -213,9 +214,9 @@ def batch_norm(
             refuse("batch_norm changes running_mean and running_var; give None for both")
         y = _standardized(x, (0, *range(2, x.ndim)), eps)
     else:
-        mean, variance = (_by_channel(each, x) for each in (running_mean, running_var))
+        mean, variance = (by_channel(each, x) for each in (running_mean, running_var))
         y = (x - mean) / xp.sqrt(variance + eps)
-    return _scaled(y, _by_channel(weight, x), _by_channel(bias, x))
+    return _scaled(y, by_channel(weight, x), by_channel(bias, x))
 
 
 def _standardized(x: Any, axis: tuple[int, ...], eps: Any) -> Any:
@@ -227,11 +228,6 @@ def _standardized(x: Any, axis: tuple[int, ...], eps: Any) -> Any:
 def _scaled(y: Any, weight: Any, bias: Any) -> Any:
     y = y if weight is None else y * weight
     return y if bias is None else y + bias
-
-
-def _by_channel(parameter: Any, x: Any) -> Any:
-    """A parameter of the channels beside an array of them: its axis is the second."""
-    return None if parameter is None else xp.reshape(parameter, (-1, *(1,) * (x.ndim - 2)))
 
 
 @torch_function()
@@ -254,7 +250,7 @@ def pairwise_distance(a: Any, b: Any, p: Any = 2.0, eps: Any = 1e-6, keepdim: bo
 
 @torch_function("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout")
 def dropout(x: Any, p: Any = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    if training and not (type(p) in (int, float) and p == 0):
+    if training and not is_exactly(p, 0):
         refuse("dropout draws another mask in each run; give the mask as an argument")
     return x
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from handgrad.program.primitives.table import refuse
 from handgrad.program.tensors.functional import cosine_similarity, pairwise_distance
-from handgrad.program.tensors.methods import numel
-from handgrad.program.tensors.table import refuse, special, torch_function, xp
+from handgrad.program.tensors.table import by_channel, is_exactly, special, torch_function, xp
 
 
 def _whole(loss: Any, reduction: str) -> Any:
@@ -106,6 +106,13 @@ def gaussian_nll_loss(
     return _whole(loss + 0.9189385332046727 if full else loss, reduction)
 
 
+def _weighted(target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
+    """The classes, 0 where one is ignored, and the weight of each, which is 0 there."""
+    kept = target != ignore_index
+    at = xp.where(kept, target, 0)
+    return at, xp.where(kept, 1.0 if weight is None else weight[at], 0.0)
+
+
 @torch_function()
 def nll_loss(
     x: Any,
@@ -118,9 +125,7 @@ def nll_loss(
 ) -> Any:
     """Minus the logarithm at each target's class; those of `ignore_index` add nothing."""
     logs = xp.moveaxis(x, 1, -1) if x.ndim > 1 else x
-    kept = target != ignore_index
-    at = xp.where(kept, target, 0)
-    weights = xp.where(kept, 1.0 if weight is None else weight[at], 0.0)
+    at, weights = _weighted(target, weight, ignore_index)
     loss = -weights * xp.take_along_axis(logs, at[..., None], axis=-1)[..., 0]
     return xp.sum(loss) / xp.sum(weights) if reduction == "mean" else _whole(loss, reduction)
 
@@ -136,35 +141,24 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: Any = 0.0,
 ) -> Any:
-    """Of classes, or of probabilities where the targets have the shape of x."""
+    """The targets are classes, or probabilities in the shape of x."""
     axis = 1 if x.ndim > 1 else 0
     logs = special.log_softmax(x, axis=axis)
-    smooth = not (type(label_smoothing) in (int, float) and label_smoothing == 0)
+    smooth = not is_exactly(label_smoothing, 0)
+    weights = 1.0 if weight is None else by_channel(weight, x)
     if target.node.kind == "f":
         if smooth:
             target = target * (1 - label_smoothing) + label_smoothing / x.shape[axis]
-        weights = 1.0 if weight is None else _by_class(weight, x)
-        loss = -xp.sum(weights * target * logs, axis=axis)
-        if reduction == "mean":
-            return xp.sum(loss) / numel(loss)
-        return _whole(loss, reduction)
+        return _whole(-xp.sum(weights * target * logs, axis=axis), reduction)
     plain = nll_loss(logs, target, weight, None, ignore_index, None, reduction)
     if not smooth:
         return plain
-    weights = 1.0 if weight is None else _by_class(weight, x)
-    kept = target != ignore_index
-    spread = xp.where(kept, -xp.sum(weights * logs, axis=axis), 0.0)
+    spread = xp.where(target != ignore_index, -xp.sum(weights * logs, axis=axis), 0.0)
     if reduction == "mean":
-        at = xp.where(kept, target, 0)
-        each = xp.where(kept, 1.0 if weight is None else weight[at], 0.0)
-        spread = xp.sum(spread) / xp.sum(each)
+        spread = xp.sum(spread) / xp.sum(_weighted(target, weight, ignore_index)[1])
     else:
         spread = _whole(spread, reduction)
     return (1 - label_smoothing) * plain + label_smoothing / x.shape[axis] * spread
-
-
-def _by_class(weight: Any, x: Any) -> Any:
-    return weight if x.ndim == 1 else xp.reshape(weight, (-1, *(1,) * (x.ndim - 2)))
 
 
 @torch_function()

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from handgrad.program.node import build
-from handgrad.program.tensors.table import refuse, torch_function, torch_method, xp
+from handgrad.program.primitives.table import refuse
+from handgrad.program.tensors.table import torch_function, torch_method, xp
 from handgrad.program.tracer import Tracer
 
 

@@ -10,10 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.program.node import as_node
+from handgrad.program.primitives.table import refuse
 from handgrad.program.standins import MODULES
 from handgrad.program.tensors import methods, shapes
 from handgrad.program.tensors.choosing import where
-from handgrad.program.tensors.table import TENSOR_FUNCTIONS, TENSOR_METHODS, refuse
+from handgrad.program.tensors.table import TENSOR_FUNCTIONS, TENSOR_METHODS
 from handgrad.program.tracer import OVERRIDES, Tracer
 
 #: Modules whose functions are in the table without the module's name.
@@ -74,7 +75,7 @@ def numpy_type(dtype: Any) -> Any:
 
 
 def shown_function_of(x: Any) -> Callable[..., Any] | None:
-    """What stands for a function that was imported from PyTorch by its name, if it is one."""
+    """The stand-in of a function that was imported from PyTorch by its name, if it is one."""
     home = getattr(x, "__module__", None) or type(getattr(x, "__self__", None)).__module__
     is_function = isinstance(x, types.FunctionType | types.BuiltinFunctionType)
     if not is_function or str(home).split(".")[0] != "torch":

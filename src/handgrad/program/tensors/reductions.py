@@ -10,7 +10,7 @@ from handgrad.program.tracer import Tracer
 
 
 class Extreme(NamedTuple):
-    """What max, min, sort and topk give along an axis."""
+    """The result of max, min, sort and topk along an axis."""
 
     values: Any
     indices: Any
@@ -39,21 +39,25 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
 TENSOR_FUNCTIONS.update({name: _reduction(getattr(xp, own)) for name, own in _SAME.items()})
 
 
+def _pair(values: Any, indices: Any, dim: int, keepdim: bool) -> Extreme:
+    """Values and places, of which the axis of one stays or goes."""
+    pair = Extreme(values, indices)
+    return pair if keepdim else Extreme(*(xp.squeeze(each, axis=dim) for each in pair))
+
+
 def _extreme(
     whole: Callable[..., Any], between: Callable[..., Any], place: Callable[..., Any]
 ) -> Callable[..., Any]:
     """max and min: of all, of two tensors, or along an axis with the places."""
 
     def extreme(x: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-        other = dim if isinstance(dim, Tracer) or type(dim) is Tracer else other
+        other = dim if type(dim) is Tracer else other
         if other is not None:
             return between(x, other)
         if dim is None:
             return whole(x)
         found = place(x, axis=dim, keepdims=True)
-        values = xp.take_along_axis(x, found, axis=dim)
-        pair = values, found
-        return Extreme(*(pair if keepdim else (xp.squeeze(each, axis=dim) for each in pair)))
+        return _pair(xp.take_along_axis(x, found, axis=dim), found, dim, keepdim)
 
     return extreme
 
@@ -141,8 +145,8 @@ def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
         return values[(x.shape[0] - 1) // 2]
     ordered, places = sort(x, dim)
     middle = xp.asarray([(x.shape[dim] - 1) // 2])
-    pair = xp.take(ordered, middle, axis=dim), xp.take(places, middle, axis=dim)
-    return Extreme(*(pair if keepdim else (xp.squeeze(each, axis=dim) for each in pair)))
+    values, indices = (xp.take(each, middle, axis=dim) for each in (ordered, places))
+    return _pair(values, indices, dim, keepdim)
 
 
 @torch_function()

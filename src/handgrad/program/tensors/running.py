@@ -95,7 +95,7 @@ def _home(value: Any) -> str:
 
 @dataclass
 class Detached:
-    """What a function detaches: kept from one run, and given again in others.
+    """The values that a function detaches: kept from one run, and given again in others.
 
     A gradient takes what is detached as constant, and so have differences to do.
     """

@@ -11,6 +11,7 @@ from handgrad.program.tensors.table import (
     TENSOR_FUNCTIONS,
     along,
     axis_from_0,
+    is_exactly,
     one_tuple,
     torch_function,
     torch_method,
@@ -96,7 +97,7 @@ def expand(x: Any, *sizes: Any) -> Any:
     """A broadcast; −1 leaves an axis as it is."""
     wanted = one_tuple(sizes)
     own = (*(None,) * (len(wanted) - x.ndim), *x.shape)
-    shape = (mine if type(n) is int and n == -1 else n for n, mine in zip(wanted, own, strict=True))
+    shape = (mine if is_exactly(n, -1) else n for n, mine in zip(wanted, own, strict=True))
     return xp.broadcast_to(x, tuple(shape))
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import scipy.special
 
 from handgrad.program.integers import is_whole
-from handgrad.program.node import world
 from handgrad.program.standins import shown_module
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -45,9 +44,9 @@ def torch_method(*names: str) -> Callable[[Function], Function]:
     return keep
 
 
-def refuse(reason: str) -> Any:
-    """Ends the trace in one sentence."""
-    world().refuse(reason)
+def is_exactly(value: Any, number: float) -> bool:
+    """True for a number of Python; to compare a traced one would hold the trace to the answer."""
+    return type(value) in (int, float) and bool(value == number)
 
 
 def one_tuple(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -60,6 +59,16 @@ def one_tuple(values: tuple[Any, ...]) -> tuple[Any, ...]:
 def axes(dim: Any) -> Any:
     """PyTorch's dim as NumPy's axis: an empty list is all."""
     return (tuple(dim) or None) if isinstance(dim, list | tuple) else dim
+
+
+def times(factor: Any, x: Any) -> Any:
+    """A factor of an argument such as alpha, which is one unless given."""
+    return x if is_exactly(factor, 1) else factor * x
+
+
+def by_channel(parameter: Any, x: Any) -> Any:
+    """A parameter of the channels beside an array of them: its axis is the second."""
+    return None if parameter is None else xp.reshape(parameter, (-1, *(1,) * (x.ndim - 2)))
 
 
 def axis_from_0(x: Any, dim: int) -> int:

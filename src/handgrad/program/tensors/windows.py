@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from handgrad.program.integers import is_whole
+from handgrad.program.primitives.table import refuse
 from handgrad.program.tensors.table import (
     TENSOR_FUNCTIONS,
     along,
     axis_from_0,
-    refuse,
+    by_channel,
+    is_exactly,
     torch_function,
     torch_method,
     xp,
@@ -56,7 +58,7 @@ def windows(x: Any, kernel: Sequence[Any], stride: Sequence[Any], dilation: Sequ
 
 
 def _padded(x: Any, padding: Sequence[Any], value: Any = 0) -> Any:
-    if all(type(p) is int and p == 0 for p in padding):
+    if all(is_exactly(p, 0) for p in padding):
         return x
     widths = [*((0, 0) for _ in range(x.ndim - len(padding))), *((p, p) for p in padding)]
     return xp.pad(x, widths, constant_values=value)
@@ -79,7 +81,7 @@ def _convolution(axes: int) -> Callable[..., Any]:
         steps, spread = per_axis(stride, axes), per_axis(dilation, axes)
         x = _padded(x, per_axis(padding, axes))
         view = windows(x, weight.shape[2:], steps, spread)
-        if type(groups) is int and groups == 1:
+        if is_exactly(groups, 1):
             equation = f"nc{places}{offsets},oc{offsets}->no{places}"
             y = xp.einsum(equation, view, weight)
         else:
@@ -90,7 +92,7 @@ def _convolution(axes: int) -> Callable[..., Any]:
             equation = f"ngc{places}{offsets},goc{offsets}->ngo{places}"
             y = xp.einsum(equation, view, parts)
             y = xp.reshape(y, (n, out, *y.shape[3:]))
-        return y if bias is None else y + xp.reshape(bias, (-1, *(1,) * axes))
+        return y if bias is None else y + by_channel(bias, y)
 
     return convolution
 
@@ -118,11 +120,6 @@ def _pooling(axes: int, largest: bool) -> Callable[..., Any]:
     return pooling
 
 
-for _axes in (1, 2, 3):
-    TENSOR_FUNCTIONS[f"conv{_axes}d"] = _convolution(_axes)
-    TENSOR_FUNCTIONS[f"max_pool{_axes}d"] = _pooling(_axes, largest=True)
-
-
 def _mean_pooling(axes: int) -> Callable[..., Any]:
     pooling = _pooling(axes, largest=False)
 
@@ -134,15 +131,11 @@ def _mean_pooling(axes: int) -> Callable[..., Any]:
     return mean_pooling
 
 
-for _axes in (1, 2, 3):
-    TENSOR_FUNCTIONS[f"avg_pool{_axes}d"] = _mean_pooling(_axes)
-
-
 def _adaptive(axes: int) -> Callable[..., Any]:
     last = tuple(range(-axes, 0))
 
     def adaptive(x: Any, output_size: Any) -> Any:
-        if any(type(n) is not int or n != 1 for n in per_axis(output_size, axes)):
+        if not all(is_exactly(n, 1) for n in per_axis(output_size, axes)):
             refuse("adaptive pooling is known to one element; write avg_pool")
         return xp.mean(x, axis=last, keepdims=True)
 
@@ -150,6 +143,9 @@ def _adaptive(axes: int) -> Callable[..., Any]:
 
 
 for _axes in (1, 2, 3):
+    TENSOR_FUNCTIONS[f"conv{_axes}d"] = _convolution(_axes)
+    TENSOR_FUNCTIONS[f"max_pool{_axes}d"] = _pooling(_axes, largest=True)
+    TENSOR_FUNCTIONS[f"avg_pool{_axes}d"] = _mean_pooling(_axes)
     TENSOR_FUNCTIONS[f"adaptive_avg_pool{_axes}d"] = _adaptive(_axes)
 
 
