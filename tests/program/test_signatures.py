@@ -204,7 +204,7 @@ def refusal(function: Any, *args: Any, **keywords: Any) -> str:
 
 def test_random_numbers_are_an_input() -> None:
     assert refusal(np.random.rand, 3) == (
-        "line 0: np.random.rand draws other numbers in each call; "
+        "np.random.rand draws other numbers in each call; "
         "write an input for the numbers, drawn by the caller"
     )
     assert "default_rng" in refusal(np.random.default_rng, 0)

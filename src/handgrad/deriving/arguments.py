@@ -15,6 +15,8 @@ import numpy as np
 
 from handgrad.errors import ArgumentError
 from handgrad.program.sizes import Size
+from handgrad.program.tensors.module import of_tensor
+from handgrad.program.tensors.parameters import is_tensor
 
 Path = tuple[str | int, ...]
 
@@ -79,6 +81,8 @@ class Arguments:
 
     parameters: Mapping[str, inspect.Parameter]
     trees: Mapping[str, Any]
+    #: An example is a tensor of PyTorch.
+    has_tensors: bool = False
 
     @property
     def specs(self) -> list[Spec]:
@@ -203,20 +207,32 @@ def read_arguments(
     except TypeError as error:
         name = getattr(forward, "__name__", type(forward).__name__)
         raise ArgumentError(
-            f"derive: {error}; allowed: the arguments of {name}{signature}, arrays or "
+            f"derive: {error}; allowed: the arguments of {name}{_text(signature)}, arrays or "
             'their shapes in letters, such as ("N", "D")'
         ) from None
     given_names = set(bound.arguments)
     bound.apply_defaults()
     trees: dict[str, Any] = {}
+    has_tensors = any(map(is_tensor, leaves([*examples, *given.values()])))
     for name, value in bound.arguments.items():
         is_setting = name in settings or name not in given_names
         is_setting = is_setting or _takes_numbers(signature.parameters[name])
         trees[name] = _tree((name,), value, is_setting=is_setting)
-    arguments = Arguments(dict(signature.parameters), trees)
+    arguments = Arguments(dict(signature.parameters), trees, has_tensors)
     if not arguments.specs:
         raise ArgumentError("derive: no array is given; allowed: arrays or their shapes in letters")
     return _settled(arguments)
+
+
+def _text(signature: inspect.Signature) -> inspect.Signature:
+    """The signature without defaults that are arrays, whose numbers nobody reads."""
+    own = signature.parameters.values()
+    empty = inspect.Parameter.empty
+    parameters = [p.replace(default=empty) if hasattr(p.default, "shape") else p for p in own]
+    try:
+        return signature.replace(parameters=parameters)
+    except ValueError:  # an argument without a default would stand behind one with
+        return signature
 
 
 def _takes_numbers(parameter: inspect.Parameter) -> bool:
@@ -274,9 +290,8 @@ def _plain(value: Any) -> bool:
 
 def _example(path: Path, value: Any) -> Spec:
     """An array as given, each of its axes a letter of its own."""
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-    array = np.asarray(value)
+    own = of_tensor(value)
+    array = np.asarray(value) if own is None else own
     kind = array.dtype.kind.replace("u", "i")
     if kind not in "fib":
         raise ArgumentError(

@@ -129,7 +129,8 @@ class Derivation(Derived):
                         raise UnprovedError(f"the source for {library} is not float32") from error
                     self.pair.casts.add(error.place)
         except UnprovedError as error:
-            raise refused(str(error), self.pair.traced.function, "the source for numpy") from error
+            function = self.pair.traced.forward.function
+            raise refused(str(error), function, "the source for numpy") from error
         finally:
             self.pair.casts = casts
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -30,10 +31,11 @@ from handgrad.deriving.reverse import gradient
 from handgrad.deriving.samples import Sampler, called
 from handgrad.deriving.second import backward_arguments
 from handgrad.deriving.targets import forward_of, op_examples
-from handgrad.deriving.traced import Traced, traced
+from handgrad.deriving.traced import Forward, Traced, traced
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.program.node import Node, Refused, within
-from handgrad.program.tensors.running import of_arrays
+from handgrad.program.tensors.reading import on_tensors
+from handgrad.program.tensors.running import repeated
 
 
 def derive(
@@ -134,15 +136,60 @@ class Deriving:
         assert refusal is not None
         raise refusal
 
+    @cached_property
+    def forward(self) -> Forward:
+        """The forward on its library's arrays: on PyTorch's where an example is one, and it runs.
+
+        Where nothing tells, both have to have the same results.
+        """
+        known = on_tensors(self.function)
+        has_tensors = self.arguments.has_tensors
+        if known or (known is False and not has_tensors):
+            return Forward(self.function, known)
+        ways = {way: Forward(self.function, way) for way in (has_tensors, not has_tensors)}
+        results = {}
+        for way, forward in ways.items():
+            with suppress(ArgumentError):
+                sampler = self._sampler(self.arguments, forward)
+                values = sampler.draw(np.random.default_rng(4), sampler.lengths())
+                results[way] = forward.on_arrays(), sampler.arguments.parameters, values
+            if has_tensors and results:
+                return forward
+        if len(results) == 2:
+            _, parameters, values = results[False]
+            one, other = (list(leaves(called(f, parameters, values))) for f, *_ in results.values())
+            if not all(map(_is_same, one, other)):
+                raise refused(
+                    "the forward has other results on arrays of NumPy than on tensors of PyTorch",
+                    self.function,
+                    "an example that is a tensor, or parameters annotated as Tensor or np.ndarray",
+                )
+        return ways[next(iter(results), False)]
+
     def _derived(self, arguments: Arguments) -> Derivation:
-        sampler = self._sampler(arguments)
+        sampler = self._sampler(arguments, self.forward)
         found = self._traced(sampler)
         if any(spec.example is not None for spec in arguments.specs):
             sampler, found = self._with_letters(sampler, found)
+        if self.forward.on_tensors:
+            self._refuse_changes(sampler)
         try:
             return self._smooth(found, sampler)
         except UnprovedError as error:
             raise refused(str(error), self.function, "a forward that stands its proof") from error
+
+    def _refuse_changes(self, sampler: Sampler) -> None:
+        """Raises UnreadableError for a forward that changes what it goes by."""
+        values = sampler.draw(np.random.default_rng(5), sampler.lengths())
+        results = called(repeated(self.function), sampler.arguments.parameters, values)
+        one, again = (list(leaves(result)) for result in results)
+        if not all(map(_is_same, one, again)):
+            raise refused(
+                "the forward has another result when it is called again, so that it changes what "
+                "it goes by, such as a buffer",
+                self.function,
+                "a forward of its arguments alone",
+            )
 
     def _smooth(self, found: Traced, sampler: Sampler) -> Derivation:
         """The derivation with the slope, where pieces meet, that is right at smooth points."""
@@ -165,7 +212,7 @@ class Deriving:
                     f"derive: assume {fact.text!r}: {fact.name} is no array; allowed: an argument"
                 )
 
-    def _sampler(self, arguments: Arguments) -> Sampler:
+    def _sampler(self, arguments: Arguments, forward: Forward) -> Sampler:
         """Numbers that the forward is defined for. Raises ArgumentError where it always fails."""
         sampler = Sampler(arguments, self.facts)
         failed: Exception | None = None
@@ -174,12 +221,12 @@ class Deriving:
         for _ in sampler.choices():
             values = sampler.draw(np.random.default_rng(1), sampler.lengths(), examples=True)
             try:
-                result = called(of_arrays(self.function), arguments.parameters, values)
+                result = called(forward.on_arrays(), arguments.parameters, values)
             except Exception as error:  # sizes or values that do not fit, in the user's words
                 failed = failed or error
                 continue
             if _is_finite(result):
-                if all(map(_is_finite, self._further(sampler))):
+                if all(map(_is_finite, self._further(sampler, forward))):
                     return sampler
                 if not is_finite:
                     choice, is_finite = (dict(sampler.domains), sampler.order), True
@@ -192,17 +239,17 @@ class Deriving:
         sampler.domains, sampler.order = choice
         return sampler
 
-    def _further(self, sampler: Sampler) -> Iterator[Any]:
+    def _further(self, sampler: Sampler, forward: Forward) -> Iterator[Any]:
         """Results on further numbers: those that are finite once may be so by chance."""
         for seed in (2, 3):
             values = sampler.draw(np.random.default_rng(seed), sampler.lengths())
             with suppress(Exception):  # of numbers that the forward refuses by itself
-                yield called(of_arrays(self.function), sampler.arguments.parameters, values)
+                yield called(forward.on_arrays(), sampler.arguments.parameters, values)
 
     def _traced(self, sampler: Sampler, ties: str = "first") -> Traced:
         lengths = sampler.lengths()
         values = sampler.draw(np.random.default_rng(1), lengths, examples=True)
-        return traced(self.function, sampler.arguments, values, lengths, ties=ties)
+        return traced(self.forward, sampler.arguments, values, lengths, ties=ties)
 
     def _with_letters(self, sampler: Sampler, found: Traced) -> tuple[Sampler, Traced]:
         """The same with one letter for the axes that the forward lines up."""
@@ -253,7 +300,7 @@ class Deriving:
             return Derivation(self.name, pair, written, proof, chain)
 
     def _sweep(self, found: Traced) -> Sweep:
-        wanted = found.wanted(self.wrt)
+        wanted = found.wanted(self._wanted())
         try:
             cotangents, gradients = gradient(found.program, [found.inputs[p] for p in wanted])
         except (NotImplementedError, Refused) as error:
@@ -263,6 +310,15 @@ class Deriving:
             for k, (cotangent, out) in enumerate(zip(cotangents, outputs, strict=True)):
                 cotangent.name = f"d{out.name}" if out.name else f"dy{k + 1}"
         return Sweep(wanted, cotangents, gradients)
+
+    def _wanted(self) -> Sequence[str] | None:
+        """The arrays asked for, of a module's parameters also by their paths; no frozen ones."""
+        names = {path: name for name, path in getattr(self.function, "paths", {}).items()}
+        frozen = getattr(self.function, "frozen", ())
+        if self.wrt is None and frozen:
+            kept = (spec for spec in self.arguments.specs if spec.kind == "f")
+            return [spec.name for spec in kept if spec.name not in frozen]
+        return self.wrt if self.wrt is None else [names.get(each, each) for each in self.wrt]
 
     def _pair(
         self, found: Traced, sweep: Sweep, *, simple: bool
@@ -282,6 +338,10 @@ def _is_finite(result: Any) -> bool:
     """True where a result has floats, all of them finite."""
     found = [x for x in leaves(result) if getattr(getattr(x, "dtype", None), "kind", "") == "f"]
     return all(x.size and np.all(np.isfinite(x)) for x in found)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return np.shape(one) == np.shape(other) and np.allclose(one, other, equal_nan=True)
 
 
 @dataclass

@@ -212,7 +212,7 @@ class _Writing:
             if letter not in sources:
                 raise refused(
                     f"the length {letter} is no axis of an array by itself",
-                    self.pair.traced.function,
+                    self.pair.traced.forward.function,
                     "an array with this axis",
                 )
         sizes = [
@@ -225,10 +225,12 @@ class _Writing:
     def _signature(self, name: str = "forward") -> list[str]:
         """The user's own parameters, with the settings that it was derived with as defaults."""
         values = {s.path: s for s in self.arguments.settings}
-        found = []
+        arrays = {spec.path[0] for spec in self.arguments.specs}
+        found: list[inspect.Parameter] = []
         for each, parameter in self.arguments.parameters.items():
             default: Any = inspect.Parameter.empty
-            if parameter.default is not inspect.Parameter.empty:
+            has_default = parameter.default is not inspect.Parameter.empty
+            if has_default and not (each in arrays and _may_ask(parameter, found)):
                 setting = values.get((each,))
                 value = parameter.default
                 if setting is not None and setting.value is not None:
@@ -278,6 +280,12 @@ class _Writing:
         if not node.shape:
             return f"{b.alias}.asarray({text}, dtype={b.float})"
         return f"{text}.astype({b.float})"
+
+
+def _may_ask(parameter: inspect.Parameter, before: Sequence[inspect.Parameter]) -> bool:
+    """Return whether a parameter may be without a default behind those before it."""
+    is_named = parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    return is_named or all(each.default is inspect.Parameter.empty for each in before)
 
 
 class _Written:

@@ -28,6 +28,8 @@ def refused(why: str, function: Any, allowed: str = "a forward without it") -> U
 
 
 def of_function(function: Any) -> str:
-    """The line of a function's definition."""
+    """The line of a function's definition; of a module of PyTorch its class."""
+    if hasattr(function, "paths"):
+        return str(function.__name__)
     line = getattr(getattr(function, "__code__", None), "co_firstlineno", 0)
     return f"line {line}: def {getattr(function, '__name__', 'forward')}"

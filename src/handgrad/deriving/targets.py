@@ -14,7 +14,7 @@ import numpy as np
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
 from handgrad.ops.samples import sample_inputs
-from handgrad.program.tensors.parameters import function_of, is_module
+from handgrad.program.tensors.parameters import function_of, is_module, written
 
 _ARRAY: Final = re.compile(r"Float\[\w+, ['\"]([^'\"]*)['\"]\](.*)")
 #: Axes for several at once, as in "*batch D".
@@ -36,15 +36,16 @@ def forward_of(target: Any) -> tuple[str, Callable[..., Any], dict[str, tuple[st
     if isinstance(target, tuple) and target and callable(target[0]):
         target = target[0]
         name = str(getattr(target, "__name__", "forward"))
+    target = written(target)
     if is_module(target):
-        return name, function_of(target), {}
+        return name, _readable(function_of(target)), {}
     has_own = isinstance(target, ModuleType) or not callable(target)
     function = getattr(target, "forward", None) if has_own else target
     if not callable(function):
         raise ArgumentError(
             f"derive: target is a {type(target).__name__}; allowed: a function, or an op"
         )
-    function = getattr(function, "reference", function)
+    function = _readable(getattr(function, "reference", function))
     axes: dict[str, tuple[str, ...]] = {}
     if isinstance(target, ModuleType):
         for parameter in inspect.signature(function).parameters.values():
@@ -52,6 +53,22 @@ def forward_of(target: Any) -> tuple[str, Callable[..., Any], dict[str, tuple[st
             if match is not None and parameter.default is inspect.Parameter.empty:
                 axes[parameter.name] = _axes(match[1])
     return name, function, axes
+
+
+def _readable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function. Raises ArgumentError for one whose arguments cannot be known."""
+    try:
+        is_python = not isinstance(function, np.ufunc)
+        inspect.signature(function)
+    except ValueError:
+        is_python = False
+    if not is_python:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise ArgumentError(
+            f"derive: the arguments of {name} cannot be read, for it is not written in Python; "
+            f"allowed: a function that calls it, such as lambda x: {name}(x)"
+        )
+    return function
 
 
 def op_examples(target: Any, axes: Mapping[str, tuple[str, ...]]) -> Iterator[dict[str, Any]]:

@@ -18,16 +18,28 @@ from handgrad.program.loops import rolled
 from handgrad.program.node import Node, Program, World, as_node, within
 from handgrad.program.sizes import Size
 from handgrad.program.tensors.module import ATTRIBUTES
-from handgrad.program.tensors.running import Detached, of_arrays, takes_tensors
+from handgrad.program.tensors.running import Detached, of_arrays
 from handgrad.program.trace import Refused, TracedInt, Tracer, unwrap
 from handgrad.program.trace import run as run_traced
+
+
+@dataclass(frozen=True)
+class Forward:
+    """A forward as it was given, and whether it is one on PyTorch's tensors."""
+
+    function: Callable[..., Any]
+    on_tensors: bool
+
+    def on_arrays(self, detached: Detached | None = None) -> Callable[..., Any]:
+        """The forward itself as a function of NumPy's arrays."""
+        return of_arrays(self.function, detached) if self.on_tensors else self.function
 
 
 @dataclass
 class Traced:
     """A program with the arguments that its inputs stand for."""
 
-    function: Callable[..., Any]
+    forward: Forward
     arguments: Arguments
     program: Program
     inputs: dict[Path, Node]
@@ -39,7 +51,7 @@ class Traced:
     def _detaches(self) -> bool:
         """True where the forward is one on tensors that may detach some of them."""
         is_stopped = any(node.op == "stop" for node in self.program.body)
-        return is_stopped and takes_tensors(self.function)
+        return is_stopped and self.forward.on_tensors
 
     def results(
         self, values: Mapping[str, Any], base: Mapping[str, Any] | None = None
@@ -50,9 +62,9 @@ class Traced:
         """
         detached = Detached()
         if base is not None and self._detaches:
-            called(of_arrays(self.function, detached), self.arguments.parameters, base)
+            called(self.forward.on_arrays(detached), self.arguments.parameters, base)
             detached = detached.again()
-        found = called(of_arrays(self.function, detached), self.arguments.parameters, values)
+        found = called(self.forward.on_arrays(detached), self.arguments.parameters, values)
         found = [np.asarray(x) for x in leaves(found[0] if self.has_cache else found)]
         return [x for x in found if x.dtype.kind == "f"]
 
@@ -68,7 +80,7 @@ class Traced:
 
 
 def traced(
-    function: Callable[..., Any],
+    forward: Forward,
     arguments: Arguments,
     values: Mapping[str, Any],
     lengths: Mapping[str, int],
@@ -82,7 +94,8 @@ def traced(
     w = World()
     w.ties = ties
     w.lengths |= lengths
-    w.attributes = ATTRIBUTES if takes_tensors(function) else {}
+    function = forward.function
+    w.attributes = ATTRIBUTES if forward.on_tensors else {}
     inputs: dict[Path, Node] = {}
     numbers: dict[Path, Node] = {}
 
@@ -106,20 +119,19 @@ def traced(
             result = run_traced(function, arguments.mapped(given))
         except (Refused, NotImplementedError) as error:
             why = str(error)
-            said = why if why.startswith("line") else f"line {w.line}: {why}"
-            raise refused(said, function) from error
+            raise refused(why if why.startswith("line") else w.at_line(why), function) from error
         except RecursionError:
-            raise refused(f"line {w.line}: the forward has too many steps", function) from None
+            raise refused(w.at_line("the forward has too many steps"), function) from None
         except UnreadableError:
             raise
         except Exception as error:  # of a form that nothing here expects
-            why = f"line {w.line}: no derivation is known ({type(error).__name__}: {error})"
-            raise refused(why, function) from error
+            why = f"no derivation is known ({type(error).__name__}: {error})"
+            raise refused(w.at_line(why), function) from error
         cached = has_cache(result, Tracer)
         outputs = results_of(result[0] if cached else result, function)
         outputs = rolled(outputs)
     program = Program([*inputs.values(), *numbers.values()], outputs)
-    return Traced(function, arguments, program, inputs, numbers, w, cached)
+    return Traced(forward, arguments, program, inputs, numbers, w, cached)
 
 
 def results_of(result: Any, function: Callable[..., Any]) -> list[Node]:

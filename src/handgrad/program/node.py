@@ -142,6 +142,7 @@ class World:
         self.ties = "first"  # the slope where pieces meet: primitives/extremes.py
         #: Attributes of arrays that their library has otherwise than NumPy.
         self.attributes: Mapping[str, Callable[[Any], Any]] = {}
+        self.is_stopped = False  # nothing computed now passes a gradient on
         self.refusal: Refused | None = None  # the first, should the user's `except` catch it
         #: Of a loop's node: the parts of the form that keeps what its reverse reads.
         self.wide: dict[int, list[Node]] = {}
@@ -155,9 +156,13 @@ class World:
     def length(self, size: Size | int) -> int:
         return Size.of(size).number(self.lengths)
 
+    def at_line(self, reason: str) -> str:
+        """The reason with the line of the user's source, where there is one."""
+        return f"line {self.line}: {reason}" if self.line else reason
+
     def refuse(self, reason: str) -> NoReturn:
         """Ends the trace; the line is that of the user's source."""
-        refusal = Refused(f"line {self.line}: {reason}")
+        refusal = Refused(self.at_line(reason))
         self.refusal = self.refusal or refusal
         raise refusal
 
@@ -263,7 +268,7 @@ def build(op: str, *operands: Operand, **attrs: Any) -> Node:
         node.rounds = tuple(w.open)
     else:
         w.known[key] = node
-    return node
+    return build("stop", node) if w.is_stopped and kind == "f" and op != "stop" else node
 
 
 def blank(shape: tuple[Size, ...], kind: str) -> np.ndarray[Any, Any]:

@@ -6,6 +6,7 @@ import builtins
 import functools
 import sys
 import types
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +25,7 @@ from handgrad.program.standins import (
     shown_module,
 )
 from handgrad.program.stepping import stepped
+from handgrad.program.tensors import parameters
 from handgrad.program.tensors.module import of_tensor, shown_function_of
 from handgrad.program.tensors.parameters import is_module
 from handgrad.program.tracer import Tracer
@@ -50,7 +52,7 @@ class Rebinder:
         if isinstance(x, types.ModuleType):
             return self._module(x)
         if isinstance(x, types.MethodType):
-            return types.MethodType(self.shown(x.__func__), self.shown(x.__self__))
+            return self._method(x)
         if isinstance(x, functools.partial):
             keywords = {k: self.shown(v) for k, v in x.keywords.items()}
             return functools.partial(self.shown(x.func), *map(self.shown, x.args), **keywords)
@@ -64,7 +66,7 @@ class Rebinder:
             return self._function(x)
         if isinstance(x, functools._lru_cache_wrapper):
             return self.shown(x.__wrapped__)
-        if type(x) in (list, tuple, dict):
+        if type(x) in (list, tuple, dict, OrderedDict):
             return self._nest(x)
         if (array := of_tensor(x)) is not None:
             return self._keep(x, Tracer(as_node(array)))
@@ -78,10 +80,16 @@ class Rebinder:
         self._kept.append(original)
         return copy
 
+    def _method(self, x: types.MethodType) -> Any:
+        owner = self.shown(x.__self__)
+        if owner is x.__self__ or isinstance(owner, type | type(x.__self__)):
+            return types.MethodType(self.shown(x.__func__), owner)
+        return getattr(owner, x.__name__)  # of a stand-in of another class
+
     def _nest(self, x: Any) -> Any:
         """A copy, so that nothing traced gets into the user's own lists and dicts."""
         if isinstance(x, dict):
-            copy = self._keep(x, {})
+            copy = self._keep(x, type(x)())
             copy.update({k: self.shown(v) for k, v in x.items()})
             return copy
         if isinstance(x, list):
@@ -131,7 +139,8 @@ class Rebinder:
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
         copy = types.FunctionType(code, scope, function.__name__, function.__defaults__, cells)
         self._keep(function, copy)
-        self.codes.update(nested(code))
+        if function.__module__ != parameters.__name__:  # lines are those of the user's source
+            self.codes.update(nested(code))
         copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
         if (signature := getattr(function, "__signature__", None)) is not None:
             copy.__signature__ = signature  # type: ignore[attr-defined]

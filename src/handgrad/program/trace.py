@@ -33,15 +33,19 @@ __all__ = [
 ]
 
 
-def invoke(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-    """A call by the names of parameters, however the signature wants them.
+def invoke(
+    function: Callable[..., Any],
+    arguments: Mapping[str, Any],
+    signature: inspect.Signature | None = None,
+) -> Any:
+    """A call by the names of parameters, however the signature wants them; its own by default.
 
     What `*args` takes is one tuple under its name, what `**kwargs` takes one dict.
     """
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     by_place = True  # as long as no parameter was left to its default
-    for name, p in inspect.signature(function).parameters.items():
+    for name, p in (signature or inspect.signature(function)).parameters.items():
         if name not in arguments:
             by_place = by_place and p.kind is p.VAR_POSITIONAL
         elif p.kind is p.VAR_POSITIONAL:
@@ -58,6 +62,7 @@ def invoke(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
 def run(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     """The function's result on tracers; nodes get the names of the variables that hold them."""
     rebinder = Rebinder()
+    signature = inspect.signature(function)  # also that of a wrapper, whose own takes anything
     copy = rebinder.shown(function)
     w = world()
 
@@ -74,7 +79,7 @@ def run(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     before = sys.gettrace()
     sys.settrace(watch)
     try:
-        result = invoke(copy, arguments)
+        result = invoke(copy, arguments, signature)
     except Refused:
         raise
     except Exception as e:
@@ -82,7 +87,7 @@ def run(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
             why = f"{type(e).__name__}: {e}"
             if (name := library_module(e)) is not None:
                 why = f"{name} of PyTorch is not known to derive"
-            raise Refused(f"line {w.line}: {why}") from e
+            raise Refused(w.at_line(why)) from e
     finally:
         sys.settrace(before)
     if w.refusal is not None:  # the function caught it and went on without

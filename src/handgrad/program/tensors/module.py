@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from contextlib import ContextDecorator
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from handgrad.program.node import as_node
+from handgrad.program.node import as_node, world
 from handgrad.program.primitives.table import refuse
 from handgrad.program.standins import MODULES
 from handgrad.program.tensors import methods, shapes
 from handgrad.program.tensors.choosing import where
+from handgrad.program.tensors.parameters import is_tensor
 from handgrad.program.tensors.table import TENSOR_FUNCTIONS, TENSOR_METHODS
 from handgrad.program.tracer import OVERRIDES, Tracer
 
 #: Modules whose functions are in the table without the module's name.
 _PLAIN: Final = ("torch", "torch.nn.functional", "torch.special", "torch.functional", "torch.nn")
-#: Those that stop gradients of all that is computed within.
-_STOPPING: Final = ("no_grad", "inference_mode", "set_grad_enabled")
 #: NumPy's types of PyTorch's that NumPy does not have, or calls otherwise.
 _TYPES: Final = {"bfloat16": "float32", "half": "float32", "float16": "float32", "long": "int64"}
 
@@ -32,6 +32,32 @@ class _TensorType(type):
 
 class Tensor(metaclass=_TensorType):
     """torch.Tensor as the traced function sees it: the type of traced arrays."""
+
+
+class Stopped(ContextDecorator):
+    """no_grad and its relatives as the traced function sees them: what is computed is constant."""
+
+    def __init__(self, is_stopped: bool = True) -> None:
+        self.is_stopped = is_stopped
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(world().is_stopped)
+        world().is_stopped = self.is_stopped
+
+    def __exit__(self, *_: object) -> None:
+        world().is_stopped = self._before.pop()
+
+    def clone(self) -> Stopped:
+        return Stopped(self.is_stopped)
+
+
+_STOPPING: Final[dict[str, Callable[..., Any]]] = {
+    "no_grad": Stopped,
+    "inference_mode": Stopped,
+    "enable_grad": lambda: Stopped(False),
+    "set_grad_enabled": lambda mode: Stopped(not mode),
+}
 
 
 class TensorModule:
@@ -47,7 +73,7 @@ class TensorModule:
         if name == "Tensor":
             return Tensor
         if name in _STOPPING:
-            return _unknown(name, "; write x.detach()")
+            return _STOPPING[name]
         if type(value).__name__ == "dtype":
             return numpy_type(value)
         if name == "finfo":
@@ -77,11 +103,21 @@ def numpy_type(dtype: Any) -> Any:
 def shown_function_of(x: Any) -> Callable[..., Any] | None:
     """The stand-in of a function that was imported from PyTorch by its name, if it is one."""
     home = getattr(x, "__module__", None) or type(getattr(x, "__self__", None)).__module__
-    is_function = isinstance(x, types.FunctionType | types.BuiltinFunctionType)
-    if not is_function or str(home).split(".")[0] != "torch":
+    if str(home).split(".")[0] != "torch":
+        return None
+    own = x if isinstance(x, type) else type(x)
+    if own.__name__ in _STOPPING:  # of an object: as a decorator has it
+        return _STOPPING[own.__name__] if isinstance(x, type) else Stopped(_stops(x))
+    if not isinstance(x, types.FunctionType | types.BuiltinFunctionType):
         return None
     name = str(getattr(x, "__name__", ""))
     return TENSOR_FUNCTIONS.get(name) or _unknown(name)
+
+
+def _stops(context: Any) -> bool:
+    """True for an object that stops gradients: no_grad, or set_grad_enabled(False)."""
+    is_enabled = type(context).__name__ == "enable_grad"
+    return not getattr(context, "mode", is_enabled) or type(context).__name__ == "inference_mode"
 
 
 def overridden(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -104,11 +140,10 @@ def _traced(value: Any) -> Any:
 
 def of_tensor(value: Any) -> np.ndarray[Any, Any] | None:
     """The numbers of a tensor, floats in double; None for anything else."""
-    kinds = type(value).__mro__
-    if not any((kind.__module__, kind.__name__) == ("torch", "Tensor") for kind in kinds):
+    if not is_tensor(value):
         return None
-    array = np.asarray(value.detach().cpu())
-    return array.astype(float) if array.dtype.kind == "f" else array
+    plain = value.detach().cpu()
+    return np.asarray(plain.double() if plain.is_floating_point() else plain)
 
 
 def _changing(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -11,86 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.program.nodes import mapped
-from handgrad.program.source import nested
-from handgrad.program.tensors.module import ATTRIBUTES
+from handgrad.program.tensors.parameters import is_module, unchanged
+from handgrad.program.tensors.reading import is_users, reached
 
-#: Attributes and keywords by which a function is known to be one on tensors.
-_OF_TENSORS: Final = {
-    *(name for name in ATTRIBUTES if not hasattr(np.ndarray, name)),
-    *("view", "dim", "keepdim"),
-}
-
-
-def takes_tensors(function: Callable[..., Any]) -> bool:
-    """True for a function on PyTorch's tensors: it or what it calls names a function of torch.
-
-    Where it names none, and none of NumPy's, its module decides by what it imports; where that has
-    both, a method or a keyword that tensors alone have.
-    """
-    return _takes_tensors(_plain(function))
-
-
-@functools.lru_cache(maxsize=256)
-def _takes_tensors(function: Any) -> bool:
-    if hasattr(function, "takes_tensors"):
-        return True
-    homes = set(_homes(function))
-    if homes & {"torch", "numpy"}:
-        return "torch" in homes
-    own = getattr(function, "__globals__", {})
-    imported = {_home(value) for value in own.values() if isinstance(value, types.ModuleType)}
-    if "torch" not in imported or "numpy" not in imported:
-        return "torch" in imported
-    return any(name in _OF_TENSORS for code in nested(function.__code__) for name in _words(code))
-
-
-def _words(code: types.CodeType) -> Iterator[str]:
-    """The names of attributes and of keywords."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, tuple):
-            yield from (each for each in constant if isinstance(each, str))
-
-
-def _plain(function: Any) -> Any:
-    """The function that a method, a partial or an object with __call__ runs."""
-    while not isinstance(function, types.FunctionType):
-        if isinstance(function, functools.partial):
-            function = function.func
-        elif isinstance(function, types.MethodType):
-            function = function.__func__
-        else:
-            called = vars(type(function)).get("__call__")
-            if not isinstance(called, types.FunctionType):
-                break
-            function = called
-    return function
-
-
-def _homes(function: Any) -> Iterator[str]:
-    """The packages of what a function names, and of what the user's functions in it name."""
-    waiting, seen = [function], set()
-    while waiting:
-        each = waiting.pop()
-        if id(each) in seen or not isinstance(each, types.FunctionType):
-            continue
-        seen.add(id(each))
-        values = dict(each.__globals__)
-        for name, cell in zip(each.__code__.co_freevars, each.__closure__ or (), strict=True):
-            values[name] = getattr(cell, "cell_contents", None)
-        used = {
-            name for code in nested(each.__code__) for name in (*code.co_names, *code.co_freevars)
-        }
-        for value in (values[name] for name in used if name in values):
-            yield _home(value)
-            waiting.append(value)
-
-
-def _home(value: Any) -> str:
-    if isinstance(value, types.ModuleType):
-        return value.__name__.split(".")[0]
-    home = getattr(value, "__module__", None) or type(getattr(value, "__self__", None)).__module__
-    return str(home).split(".")[0]
+#: Types that are computed in double, and the methods that make them.
+_SINGLE: Final = ("float32", "float16", "bfloat16")
+_CASTS: Final = ("float", "half", "bfloat16")
 
 
 @dataclass
@@ -105,7 +30,7 @@ class Detached:
 
     def __call__(self, value: Any) -> Any:
         if self.given is None:
-            self.kept.append(value)
+            self.kept.append(value.clone())
             return value
         return next(self.given, value)
 
@@ -115,50 +40,85 @@ class Detached:
 
 
 def of_arrays(function: Callable[..., Any], detached: Detached | None = None) -> Callable[..., Any]:
-    """The function itself, or one on arrays where it is one on tensors."""
-    if not takes_tensors(function):
-        return function
-    return functools.partial(_on_arrays, function, detached or Detached())
+    """A function on tensors as one on arrays.
+
+    It computes in double what it casts to single precision, as models do that run in half; the
+    modules that it reaches, and PyTorch's random numbers, are afterwards as they were.
+    """
+    return functools.partial(_on_arrays, function, detached or Detached(), 1)
+
+
+def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The results of a function on tensors, as one on arrays, of two calls after each other."""
+    return functools.partial(_on_arrays, function, Detached(), 2)
 
 
 def _on_arrays(
-    function: Callable[..., Any], detached: Detached, /, *args: Any, **kwargs: Any
+    function: Callable[..., Any], detached: Detached, times: int, /, *args: Any, **kwargs: Any
 ) -> Any:
-    """The results of a function on tensors as arrays, for arrays; it computes in double.
+    """The result on arrays; of several times a tuple of all."""
+    import torch
 
-    What it casts to single precision, as models do that run in half, stays in double.
-    """
+    keepers = [each for each in reached(function) if is_module(each) or is_users(each)]
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.random.fork_rng(devices=()), torch.enable_grad(), unchanged(keepers):
+            results = []
+            for _ in range(times):
+                given, named = mapped(_tensor, args), mapped(_tensor, kwargs)
+                with _double(detached):
+                    result = function(*given, **named)
+                results.append(mapped(_array, result))
+    finally:
+        torch.set_default_dtype(before)
+    return results[0] if times == 1 else tuple(results)
+
+
+def _tensor(value: Any) -> Any:
+    import torch
+
+    return torch.tensor(value) if isinstance(value, np.ndarray) else value
+
+
+def _array(value: Any) -> Any:
+    return value.detach().numpy().copy() if hasattr(value, "detach") else value
+
+
+def _double(detached: Detached) -> Any:
+    """A mode in which PyTorch computes in double, and detached values are kept or given."""
     import torch
     from torch.overrides import TorchFunctionMode
 
-    single = {torch.float32: torch.float64, torch.float16: torch.float64}
+    single = [getattr(torch, name) for name in _SINGLE]
+    casts = [getattr(torch.Tensor, name) for name in _CASTS]
+    detaching = (torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__)
 
     def widened(value: Any) -> Any:
-        is_single = isinstance(value, torch.dtype) and value in single
-        return single[value] if is_single else value
+        if isinstance(value, torch.dtype):
+            return torch.float64 if value in single else value
+        is_single = isinstance(value, torch.Tensor) and value.dtype in single
+        return value.double() if is_single else value
+
+    def kept(value: Any) -> Any:
+        is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
+        return detached(value) if is_float else value
 
     class Double(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(
             self, called: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
-            if called in (torch.Tensor.float, torch.Tensor.half):
+            if called in casts:
                 called = torch.Tensor.double
-            if called in (torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__):
-                return detached(called(*args))
-            named = {key: widened(value) for key, value in (kwargs or {}).items()}
-            return called(*map(widened, args), **named)
+            result = called(*mapped(widened, args), **mapped(widened, kwargs or {}))
+            if called in detaching or not torch.is_grad_enabled():
+                name = getattr(called, "__name__", "")
+                if name.endswith("_") and not name.endswith("__"):
+                    result.copy_(kept(result))
+                elif isinstance(result, tuple):
+                    result = type(result)(map(kept, result))
+                else:
+                    result = kept(result)
+            return result
 
-    def tensor(value: Any) -> Any:
-        return torch.tensor(value) if isinstance(value, np.ndarray) else value
-
-    def array(value: Any) -> Any:
-        return value.numpy() if isinstance(value, torch.Tensor) else value
-
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        with torch.no_grad(), Double():
-            result = function(*mapped(tensor, args), **mapped(tensor, kwargs))
-    finally:
-        torch.set_default_dtype(before)
-    return mapped(array, result)
+    return Double()

@@ -1,0 +1,180 @@
+"""On which library's arrays a function is written, and what it reaches."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.program.source import nested
+from handgrad.program.tensors.module import ATTRIBUTES
+from handgrad.program.tensors.parameters import is_module
+
+#: Attributes and keywords by which a function is known to be one on tensors.
+_OF_TENSORS: Final = {
+    *(name for name in ATTRIBUTES if not hasattr(np.ndarray, name)),
+    *("view", "dim", "keepdim"),
+}
+_LOADS: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF")
+_ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
+#: Packages by names that stand in annotations, also where they are imported for those alone.
+_BY_NAME: Final = {"torch": "torch", "Tensor": "torch", "numpy": "numpy", "ndarray": "numpy"}
+
+
+def takes_tensors(function: Callable[..., Any]) -> bool:
+    """True for a function on PyTorch's tensors, as far as its text tells."""
+    return bool(on_tensors(function))
+
+
+def on_tensors(function: Callable[..., Any]) -> bool | None:
+    """True for a function on PyTorch's tensors, False for one on NumPy's arrays.
+
+    Its annotations decide, then what it and the user's functions in it name, then what its module
+    imports. None where all of these leave it open: a function of methods that both have, in a
+    module that has both.
+    """
+    plain = _plain(function)
+    for each in (function, plain):
+        if hasattr(each, "takes_tensors"):
+            return bool(each.takes_tensors)
+    return _on_tensors(plain)
+
+
+@functools.lru_cache(maxsize=256)
+def _on_tensors(function: Any) -> bool | None:
+    annotated = {"torch", "numpy"}.intersection(_annotated(function))
+    if len(annotated) == 1:
+        return "torch" in annotated
+    homes = set(map(_home, reached(function)))
+    own = getattr(function, "__globals__", {})
+    has_torch = "torch" in map(_home, own.values())
+    if "torch" in homes or not has_torch:
+        return "torch" in homes
+    if any(word in _OF_TENSORS for word in _words(function)):
+        return True
+    has_numpy = "numpy" in homes or "numpy" in map(_home, own.values())
+    return None if has_numpy else True
+
+
+def _annotated(function: Any) -> Iterator[str]:
+    """The packages of what the annotations of parameters and results name."""
+    names = getattr(function, "__globals__", {})
+    for annotation in getattr(function, "__annotations__", {}).values():
+        is_text = isinstance(annotation, str)
+        text = annotation if is_text else inspect.formatannotation(annotation)
+        for name in _named(text):
+            yield _BY_NAME.get(name) or _home(names.get(name))
+
+
+def _named(text: str) -> Iterator[str]:
+    """The names in an annotation."""
+    with suppress(SyntaxError):
+        for node in ast.walk(ast.parse(text, mode="eval")):
+            if isinstance(node, ast.Name | ast.Attribute):
+                yield node.id if isinstance(node, ast.Name) else node.attr
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield from _named(node.value)
+
+
+def _words(function: Any) -> Iterator[str]:
+    """The names of attributes of values, and of keywords; not those of modules."""
+    for code in nested(function.__code__) if hasattr(function, "__code__") else ():
+        in_module = False
+        for step in dis.get_instructions(code):
+            if step.opname in _LOADS:
+                value = function.__globals__.get(step.argval)
+                in_module = isinstance(value, types.ModuleType)
+            elif step.opname not in _ATTRIBUTES:
+                in_module = False
+            elif not in_module:
+                yield str(step.argval)
+        for constant in code.co_consts:
+            if isinstance(constant, tuple):
+                yield from (each for each in constant if isinstance(each, str))
+
+
+def _plain(function: Any) -> Any:
+    """The function that a method, a partial or an object with __call__ runs."""
+    while not isinstance(function, types.FunctionType):
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif isinstance(function, types.MethodType):
+            function = function.__func__
+        else:
+            called = vars(type(function)).get("__call__")
+            if not isinstance(called, types.FunctionType):
+                break
+            function = called
+    return function
+
+
+def reached(function: Any) -> Iterator[Any]:
+    """The values that a function names, and those that the functions and objects in it do."""
+    waiting, seen = [function], {id(function)}
+    while waiting:
+        value = waiting.pop()
+        for each in _within(value):
+            if id(each) not in seen:
+                seen.add(id(each))
+                waiting.append(each)
+                yield each
+
+
+def _within(value: Any) -> Iterator[Any]:
+    """What a thing of the user's names or keeps."""
+    if isinstance(value, types.FunctionType):
+        if _home(value) not in ("torch", "numpy", "scipy"):
+            yield from _names_of(value)
+    elif isinstance(value, types.MethodType):
+        yield from (value.__func__, value.__self__)
+    elif isinstance(value, functools.partial):
+        yield from (value.func, *value.args, *value.keywords.values())
+    elif isinstance(value, list | tuple):
+        yield from value
+    elif isinstance(value, dict):
+        yield from value.values()
+    elif is_module(value) or is_users(value):
+        yield from vars(value).values()
+        called = getattr(type(value), "forward" if is_module(value) else "__call__", None)
+        if isinstance(called, types.FunctionType):
+            yield called
+
+
+def is_users(value: Any) -> bool:
+    """True for an object of a class that the user wrote."""
+    kind = type(value)
+    is_data = hasattr(value, "__dict__") and not isinstance(value, type | types.ModuleType)
+    return is_data and kind.__module__.split(".")[0] not in ("torch", "numpy", "builtins")
+
+
+def _names_of(function: types.FunctionType) -> Iterator[Any]:
+    values = dict(function.__globals__)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        values[name] = getattr(cell, "cell_contents", None) if _is_filled(cell) else None
+    used = {
+        name for code in nested(function.__code__) for name in (*code.co_names, *code.co_freevars)
+    }
+    yield from (values[name] for name in used if name in values)
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        _ = cell.cell_contents
+    except ValueError:  # a local function that refers to itself before it is bound
+        return False
+    return True
+
+
+def _home(value: Any) -> str:
+    """The package of a thing; of a module its own name's."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__.split(".")[0]
+    home = getattr(value, "__module__", None) or type(getattr(value, "__self__", None)).__module__
+    return str(home).split(".")[0]
