@@ -31,11 +31,10 @@ from handgrad.deriving.reverse import gradient
 from handgrad.deriving.samples import Sampler, called
 from handgrad.deriving.second import backward_arguments
 from handgrad.deriving.targets import forward_of, op_examples
-from handgrad.deriving.traced import Forward, Traced, traced
+from handgrad.deriving.traced import OwnForward, Traced, traced
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.program.node import Node, Refused, within
 from handgrad.program.tensors.reading import on_tensors
-from handgrad.program.tensors.running import repeated
 
 
 def derive(
@@ -137,7 +136,7 @@ class Deriving:
         raise refusal
 
     @cached_property
-    def forward(self) -> Forward:
+    def forward(self) -> OwnForward:
         """The forward on its library's arrays: on PyTorch's where an example is one, and it runs.
 
         Where nothing tells, both have to have the same results.
@@ -145,8 +144,8 @@ class Deriving:
         known = on_tensors(self.function)
         has_tensors = self.arguments.has_tensors
         if known or (known is False and not has_tensors):
-            return Forward(self.function, known)
-        ways = {way: Forward(self.function, way) for way in (has_tensors, not has_tensors)}
+            return OwnForward(self.function, known)
+        ways = {way: OwnForward(self.function, way) for way in (has_tensors, not has_tensors)}
         results = {}
         for way, forward in ways.items():
             with suppress(ArgumentError):
@@ -181,8 +180,8 @@ class Deriving:
     def _refuse_changes(self, sampler: Sampler) -> None:
         """Raises UnreadableError for a forward that changes what it goes by."""
         values = sampler.draw(np.random.default_rng(5), sampler.lengths())
-        results = called(repeated(self.function), sampler.arguments.parameters, values)
-        one, again = (list(leaves(result)) for result in results)
+        results = called(self.forward.twice, sampler.arguments.parameters, values)
+        one, again = (list(leaves(each)) for each in results)
         if not all(map(_is_same, one, again)):
             raise refused(
                 "the forward has another result when it is called again, so that it changes what "
@@ -212,7 +211,7 @@ class Deriving:
                     f"derive: assume {fact.text!r}: {fact.name} is no array; allowed: an argument"
                 )
 
-    def _sampler(self, arguments: Arguments, forward: Forward) -> Sampler:
+    def _sampler(self, arguments: Arguments, forward: OwnForward) -> Sampler:
         """Numbers that the forward is defined for. Raises ArgumentError where it always fails."""
         sampler = Sampler(arguments, self.facts)
         failed: Exception | None = None
@@ -239,7 +238,7 @@ class Deriving:
         sampler.domains, sampler.order = choice
         return sampler
 
-    def _further(self, sampler: Sampler, forward: Forward) -> Iterator[Any]:
+    def _further(self, sampler: Sampler, forward: OwnForward) -> Iterator[Any]:
         """Results on further numbers: those that are finite once may be so by chance."""
         for seed in (2, 3):
             values = sampler.draw(np.random.default_rng(seed), sampler.lengths())

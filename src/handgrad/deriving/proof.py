@@ -7,7 +7,7 @@ float32, and at points where the pieces of a forward meet.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -95,8 +95,8 @@ class Proof:
             except UnprovedError as error:
                 error.setting = trial.setting
                 raise
-        for trial in self._meetings():
-            self._meets(trial)
+        for trial, own in self._meetings():
+            self._meets(trial, own)
         self._single()
 
     def trials(self) -> Iterator[Trial]:
@@ -197,24 +197,25 @@ class Proof:
 
     # Where pieces meet
 
-    def _meetings(self) -> Iterator[Trial]:
-        """Arguments with one array of zeros, or of equal elements."""
+    def _meetings(self) -> Iterator[tuple[Trial, list[Any]]]:
+        """Arguments with one array of zeros, or of equal elements, and the forward's results."""
         rng = np.random.default_rng(7)
         lengths = self.sampler.lengths()
+        usual = self._own(self.sampler.draw(rng, lengths, examples=True))
         for path in self.pair.wanted:
             for value, said in ((0.0, "0"), (0.75, "the same everywhere")):
                 values = self.sampler.draw(rng, lengths, examples=True)
                 x = np.full(np.shape(at(values, path)), value)
                 said = f"{'_'.join(map(str, path))} is {said}"
                 trial = Trial(replaced(values, path, x), said, path=path)
+                own = self._own(trial.values)
                 # Where results have other shapes than elsewhere nothing is smooth.
-                if self._shapes(trial.values) == self._shapes(values):
-                    yield trial
+                if own is not None and _shapes(own) == _shapes(usual or ()):
+                    yield trial, own
 
-    def _meets(self, trial: Trial) -> None:
+    def _meets(self, trial: Trial, own: list[Any]) -> None:
         """Where differences to both sides agree the point is smooth, and the gradient has to."""
-        own = self._own(trial.values)
-        if own is None or not all(np.all(np.isfinite(each)) for each in own):
+        if not all(np.all(np.isfinite(each)) for each in own):
             return
         _, cache, refused = self._forward(trial)
         if refused:
@@ -300,9 +301,6 @@ class Proof:
         except Exception:  # arguments that it does not take
             return None
 
-    def _shapes(self, values: Mapping[str, Any]) -> list[tuple[int, ...]]:
-        return [np.shape(each) for each in self._own(values) or ()]
-
     def _forward(self, trial: Trial) -> tuple[Any, Any, bool]:
         """The emitted forward's results, and whether it refuses these arguments in a sentence."""
         try:
@@ -326,6 +324,10 @@ class Proof:
                 f"the emitted backward fails where {said} ({type(error).__name__}: {error})"
             ) from error
         return list(found) if isinstance(found, tuple) else [found]
+
+
+def _shapes(results: Iterable[Any]) -> list[tuple[int, ...]]:
+    return [np.shape(each) for each in results]
 
 
 class DoubleError(Exception):

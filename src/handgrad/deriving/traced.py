@@ -18,28 +18,38 @@ from handgrad.program.loops import rolled
 from handgrad.program.node import Node, Program, World, as_node, within
 from handgrad.program.sizes import Size
 from handgrad.program.tensors.module import ATTRIBUTES
-from handgrad.program.tensors.running import Detached, of_arrays
+from handgrad.program.tensors.running import Detached, OnArrays
 from handgrad.program.trace import Refused, TracedInt, Tracer, unwrap
 from handgrad.program.trace import run as run_traced
 
 
 @dataclass(frozen=True)
-class Forward:
+class OwnForward:
     """A forward as it was given, and whether it is one on PyTorch's tensors."""
 
     function: Callable[..., Any]
     on_tensors: bool
 
+    @cached_property
+    def _on_arrays(self) -> OnArrays:
+        return OnArrays(self.function)
+
     def on_arrays(self, detached: Detached | None = None) -> Callable[..., Any]:
         """The forward itself as a function of NumPy's arrays."""
-        return of_arrays(self.function, detached) if self.on_tensors else self.function
+        if not self.on_tensors:
+            return self.function
+        return lambda *args, **named: self._on_arrays.run(args, named, detached or Detached())[0]
+
+    def twice(self, *args: Any, **named: Any) -> list[Any]:
+        """The results of a forward on tensors that is called again, as arrays."""
+        return self._on_arrays.run(args, named, Detached(), times=2)
 
 
 @dataclass
 class Traced:
     """A program with the arguments that its inputs stand for."""
 
-    forward: Forward
+    forward: OwnForward
     arguments: Arguments
     program: Program
     inputs: dict[Path, Node]
@@ -80,7 +90,7 @@ class Traced:
 
 
 def traced(
-    forward: Forward,
+    forward: OwnForward,
     arguments: Arguments,
     values: Mapping[str, Any],
     lengths: Mapping[str, int],

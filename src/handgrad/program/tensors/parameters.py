@@ -139,6 +139,8 @@ def unchanged(keepers: Iterable[Any]) -> Iterator[None]:
 
 def _copied(value: Any, copies: dict[int, Any]) -> Any:
     """Arrays and what holds them anew, each once; other things as they are."""
+    if type(value) in (bool, int, float, str, type(None)):
+        return value
     if id(value) in copies:
         return copies[id(value)]
     made = value

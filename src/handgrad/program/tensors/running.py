@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -39,40 +40,51 @@ class Detached:
         return Detached(self.kept, iter(self.kept))
 
 
-def of_arrays(function: Callable[..., Any], detached: Detached | None = None) -> Callable[..., Any]:
+@dataclass(frozen=True)
+class OnArrays:
     """A function on tensors as one on arrays.
 
     It computes in double what it casts to single precision, as models do that run in half; the
-    modules that it reaches, and PyTorch's random numbers, are afterwards as they were.
+    modules that it reaches, and PyTorch's settings and random numbers, are afterwards as they were.
     """
-    return functools.partial(_on_arrays, function, detached or Detached(), 1)
 
+    function: Callable[..., Any]
 
-def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The results of a function on tensors, as one on arrays, of two calls after each other."""
-    return functools.partial(_on_arrays, function, Detached(), 2)
+    @functools.cached_property
+    def _keepers(self) -> list[Any]:
+        """The modules and objects that the function may change."""
+        return [each for each in reached(self.function) if is_module(each) or is_users(each)]
 
+    def run(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], detached: Detached, times: int = 1
+    ) -> list[Any]:
+        """The results, as arrays, of calls after each other."""
+        import torch
 
-def _on_arrays(
-    function: Callable[..., Any], detached: Detached, times: int, /, *args: Any, **kwargs: Any
-) -> Any:
-    """The result on arrays; of several times a tuple of all."""
-    import torch
-
-    keepers = [each for each in reached(function) if is_module(each) or is_users(each)]
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        with torch.random.fork_rng(devices=()), torch.enable_grad(), unchanged(keepers):
-            results = []
+        results = []
+        with _settings(), torch.random.fork_rng(devices=()), unchanged(self._keepers):
             for _ in range(times):
                 given, named = mapped(_tensor, args), mapped(_tensor, kwargs)
                 with _double(detached):
-                    result = function(*given, **named)
+                    result = self.function(*given, **named)
                 results.append(mapped(_array, result))
+        return results
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    """Double precision, gradients as the function itself says, and one thread for small arrays."""
+    import torch
+
+    kind, threads = torch.get_default_dtype(), torch.get_num_threads()
+    torch.set_default_dtype(torch.float64)
+    torch.set_num_threads(1)
+    try:
+        with torch.enable_grad():
+            yield
     finally:
-        torch.set_default_dtype(before)
-    return results[0] if times == 1 else tuple(results)
+        torch.set_num_threads(threads)
+        torch.set_default_dtype(kind)
 
 
 def _tensor(value: Any) -> Any:
