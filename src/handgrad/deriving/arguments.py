@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.errors import ArgumentError
+from handgrad.program.reading import package_of
 from handgrad.program.sizes import Size
 from handgrad.program.tensors.module import of_tensor
-from handgrad.program.tensors.parameters import is_tensor
 
 Path = tuple[str | int, ...]
 
@@ -81,8 +81,8 @@ class Arguments:
 
     parameters: Mapping[str, inspect.Parameter]
     trees: Mapping[str, Any]
-    #: An example is a tensor of PyTorch.
-    has_tensors: bool = False
+    #: The library of an example that is an array of PyTorch or JAX.
+    library: str = ""
 
     @property
     def specs(self) -> list[Spec]:
@@ -213,12 +213,13 @@ def read_arguments(
     given_names = set(bound.arguments)
     bound.apply_defaults()
     trees: dict[str, Any] = {}
-    has_tensors = any(map(is_tensor, leaves([*examples, *given.values()])))
+    homes = {package_of(each) for each in leaves([*examples, *given.values()])}
+    library = next((each for each in ("torch", "jax") if each in homes), "")
     for name, value in bound.arguments.items():
         is_setting = name in settings or name not in given_names
         is_setting = is_setting or _takes_numbers(signature.parameters[name])
         trees[name] = _tree((name,), value, is_setting=is_setting)
-    arguments = Arguments(dict(signature.parameters), trees, has_tensors)
+    arguments = Arguments(dict(signature.parameters), trees, library)
     if not arguments.specs:
         raise ArgumentError("derive: no array is given; allowed: arrays or their shapes in letters")
     return _settled(arguments)

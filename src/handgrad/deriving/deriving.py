@@ -34,7 +34,7 @@ from handgrad.deriving.targets import forward_of, op_examples
 from handgrad.deriving.traced import OwnForward, Traced, traced
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.program.node import Node, Refused, within
-from handgrad.program.tensors.reading import on_tensors
+from handgrad.program.reading import libraries_of
 
 
 def derive(
@@ -137,40 +137,40 @@ class Deriving:
 
     @cached_property
     def forward(self) -> OwnForward:
-        """The forward on its library's arrays: on PyTorch's where an example is one, and it runs.
+        """The forward on its library's arrays: on those of an example, where it runs on them.
 
-        Where nothing tells, both have to have the same results.
+        Where nothing tells, all that may be meant have to have the same results.
         """
-        known = on_tensors(self.function)
-        has_tensors = self.arguments.has_tensors
-        if known or (known is False and not has_tensors):
-            return OwnForward(self.function, known)
-        ways = {way: OwnForward(self.function, way) for way in (has_tensors, not has_tensors)}
-        results = {}
-        for way, forward in ways.items():
+        known = libraries_of(self.function)
+        own = self.arguments.library
+        if len(known) == 1 and (not own or known != {"numpy"}):
+            return OwnForward(self.function, *known)
+        results: dict[str, list[Any]] = {}
+        for library in sorted(known | {own} - {""}, key=(own, "numpy", "torch", "jax").index):
+            forward = OwnForward(self.function, library)
             with suppress(ArgumentError):
                 sampler = self._sampler(self.arguments, forward)
                 values = sampler.draw(np.random.default_rng(4), sampler.lengths())
-                results[way] = forward.on_arrays(), sampler.arguments.parameters, values
-            if has_tensors and results:
+                found = called(forward.on_arrays(), sampler.arguments.parameters, values)
+                results[library] = list(leaves(found))
+            if own and results:
                 return forward
-        if len(results) == 2:
-            _, parameters, values = results[False]
-            one, other = (list(leaves(called(f, parameters, values))) for f, *_ in results.values())
-            if not all(map(_is_same, one, other)):
+        usual, *others = results or ["numpy"]
+        for other in others:
+            if not all(map(_is_same, results[usual], results[other])):
                 raise refused(
-                    "the forward has other results on arrays of NumPy than on tensors of PyTorch",
+                    f"the forward has other results on arrays of {usual} than on those of {other}",
                     self.function,
-                    "an example that is a tensor, or parameters annotated as Tensor or np.ndarray",
+                    "an example that is an array of its library, or parameters annotated by it",
                 )
-        return ways[next(iter(results), False)]
+        return OwnForward(self.function, usual)
 
     def _derived(self, arguments: Arguments) -> Derivation:
         sampler = self._sampler(arguments, self.forward)
         found = self._traced(sampler)
         if any(spec.example is not None for spec in arguments.specs):
             sampler, found = self._with_letters(sampler, found)
-        if self.forward.on_tensors:
+        if self.forward.library != "numpy":
             self._refuse_changes(sampler)
         try:
             return self._smooth(found, sampler)

@@ -14,35 +14,48 @@ from handgrad.deriving.refusals import UnreadableError, refused
 from handgrad.deriving.samples import called
 from handgrad.errors import ArgumentError
 from handgrad.program import primitives as primitives
+from handgrad.program.jax_arrays import at as jax_at
+from handgrad.program.jax_arrays.running import OnJaxArrays
 from handgrad.program.loops import rolled
 from handgrad.program.node import Node, Program, World, as_node, within
 from handgrad.program.sizes import Size
 from handgrad.program.tensors.module import ATTRIBUTES
-from handgrad.program.tensors.running import Detached, OnArrays
+from handgrad.program.tensors.running import Detached, OnTensors
 from handgrad.program.trace import Refused, TracedInt, Tracer, unwrap
 from handgrad.program.trace import run as run_traced
 
 
 @dataclass(frozen=True)
 class OwnForward:
-    """A forward as it was given, and whether it is one on PyTorch's tensors."""
+    """A forward as it was given, and the library whose arrays it is for."""
 
     function: Callable[..., Any]
-    on_tensors: bool
+    library: str
+
+    @property
+    def attributes(self) -> Mapping[str, Callable[[Any], Any]]:
+        """Those of its library's arrays that NumPy's have otherwise."""
+        return {"torch": ATTRIBUTES, "jax": jax_at.ATTRIBUTES}.get(self.library, {})
 
     @cached_property
-    def _on_arrays(self) -> OnArrays:
-        return OnArrays(self.function)
+    def _runner(self) -> OnTensors | OnJaxArrays | None:
+        if self.library == "torch":
+            return OnTensors(self.function)
+        return OnJaxArrays(self.function) if self.library == "jax" else None
 
     def on_arrays(self, detached: Detached | None = None) -> Callable[..., Any]:
         """The forward itself as a function of NumPy's arrays."""
-        if not self.on_tensors:
+        runner = self._runner
+        if runner is None:
             return self.function
-        return lambda *args, **named: self._on_arrays.run(args, named, detached or Detached())[0]
+        return lambda *args, **named: runner.run(args, named, detached or Detached())[0]
 
     def twice(self, *args: Any, **named: Any) -> list[Any]:
-        """The results of a forward on tensors that is called again, as arrays."""
-        return self._on_arrays.run(args, named, Detached(), times=2)
+        """The results of a forward that is called again, as arrays."""
+        runner = self._runner
+        if runner is None:
+            return [self.function(*args, **named) for _ in range(2)]
+        return runner.run(args, named, Detached(), times=2)
 
 
 @dataclass
@@ -59,9 +72,9 @@ class Traced:
 
     @cached_property
     def _detaches(self) -> bool:
-        """True where the forward is one on tensors that may detach some of them."""
+        """True where the forward is one of a library that may stop gradients."""
         is_stopped = any(node.op == "stop" for node in self.program.body)
-        return is_stopped and self.forward.on_tensors
+        return is_stopped and self.forward.library != "numpy"
 
     def results(
         self, values: Mapping[str, Any], base: Mapping[str, Any] | None = None
@@ -105,7 +118,7 @@ def traced(
     w.ties = ties
     w.lengths |= lengths
     function = forward.function
-    w.attributes = ATTRIBUTES if forward.on_tensors else {}
+    w.attributes = forward.attributes
     inputs: dict[Path, Node] = {}
     numbers: dict[Path, Node] = {}
 

@@ -39,8 +39,8 @@ class Operators(ComparableOperand, ABC):
         """Changes the array in place."""
 
     @abstractmethod
-    def is_number(self) -> bool:
-        """True for a number, which no operator changes in place."""
+    def is_fixed(self) -> bool:
+        """True for what no operator changes in place: a number, and arrays of JAX."""
 
     @property
     def T(self) -> Any:  # noqa: N802 (NumPy's name)
@@ -103,8 +103,8 @@ class Operators(ComparableOperand, ABC):
         return self.apply(np.absolute, self)
 
     def _changed(self, result: Any) -> Any:
-        """The array changed in place; a number is none, and a name gets the new one."""
-        if self.is_number():
+        """The array changed in place; a name gets a new one where none is."""
+        if self.is_fixed():
             return result
         self.assign(result)
         return self

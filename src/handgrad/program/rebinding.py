@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from handgrad.program.array_api import STAND_INS
+from handgrad.program.jax_arrays import module as jax_module
 from handgrad.program.marking import EACH, MADE, STEPPED, marked
 from handgrad.program.node import as_node
+from handgrad.program.primitives.table import refuse
 from handgrad.program.source import nested
 from handgrad.program.standins import (
     ARRAY_MODULES,
@@ -25,8 +27,8 @@ from handgrad.program.standins import (
     shown_module,
 )
 from handgrad.program.stepping import stepped
+from handgrad.program.tensors import module as tensors
 from handgrad.program.tensors import parameters
-from handgrad.program.tensors.module import of_tensor, shown_function_of
 from handgrad.program.tensors.parameters import is_module
 from handgrad.program.tracer import Tracer
 
@@ -58,8 +60,14 @@ class Rebinder:
             return functools.partial(self.shown(x.func), *map(self.shown, x.args), **keywords)
         if is_function(x):
             return shown_function(x)
-        if (tensors := shown_function_of(x)) is not None:
-            return tensors
+        if (found := tensors.shown_function_of(x)) is not None:
+            return found
+        if jax_module.has_own_rule(x):
+            return self._refused(x)
+        if (own := jax_module.within_jax(x)) is not None:
+            return self.shown(own)
+        if (found := jax_module.shown_function_of(x)) is not None:
+            return found
         if callable(x) and id(x) in _IN_ROUNDS:
             return _IN_ROUNDS[id(x)]
         if isinstance(x, types.FunctionType):
@@ -68,7 +76,7 @@ class Rebinder:
             return self.shown(x.__wrapped__)
         if type(x) in (list, tuple, dict, OrderedDict):
             return self._nest(x)
-        if (array := of_tensor(x)) is not None:
+        if (array := tensors.of_tensor(x)) is not None:
             return self._keep(x, Tracer(as_node(array)))
         if isinstance(x, type):
             return self._class(x) if _is_plain(x) else x
@@ -79,6 +87,15 @@ class Rebinder:
         self._done[id(original)] = copy
         self._kept.append(original)
         return copy
+
+    def _refused(self, x: Any) -> Any:
+        def refused(*_: Any, **__: Any) -> Any:
+            refuse(
+                f"{x.__name__} is a {type(x).__name__} with a gradient of its own; write what it "
+                "computes without it"
+            )
+
+        return self._keep(x, refused)
 
     def _method(self, x: types.MethodType) -> Any:
         owner = self.shown(x.__self__)

@@ -101,8 +101,8 @@ class Tracer(Operators):
         self._base.assign(Tracer(written(self._base.node, self._steps, new)))
         self._node, self._seen = new, self._base.node
 
-    def is_number(self) -> bool:
-        return not isinstance(self._node.value, np.ndarray)
+    def is_fixed(self) -> bool:
+        return "at" in world().attributes or not isinstance(self._node.value, np.ndarray)
 
     def assign_at(self, op: str, key: Any, value: Any) -> None:
         """Changes some elements: `op` is store or add_at."""

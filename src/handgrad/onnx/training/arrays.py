@@ -82,7 +82,7 @@ class TracedArray(Operators):
     def apply(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         return applied(function, *args, **kwargs)
 
-    def is_number(self) -> bool:
+    def is_fixed(self) -> bool:
         return True
 
     def assign(self, value: Any) -> None:

@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.program.nodes import mapped
+from handgrad.program.reading import is_users, reached
 from handgrad.program.tensors.parameters import is_module, unchanged
-from handgrad.program.tensors.reading import is_users, reached
 
 #: Types that are computed in double, and the methods that make them.
 _SINGLE: Final = ("float32", "float16", "bfloat16")
@@ -41,7 +41,7 @@ class Detached:
 
 
 @dataclass(frozen=True)
-class OnArrays:
+class OnTensors:
     """A function on tensors as one on arrays.
 
     It computes in double what it casts to single precision, as models do that run in half; the

@@ -7,12 +7,13 @@ import dis
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
 
+from handgrad.program.jax_arrays.module import within_jax
 from handgrad.program.source import nested
 from handgrad.program.tensors.module import ATTRIBUTES
 from handgrad.program.tensors.parameters import is_module
@@ -22,6 +23,7 @@ _OF_TENSORS: Final = {
     *(name for name in ATTRIBUTES if not hasattr(np.ndarray, name)),
     *("view", "dim", "keepdim"),
 }
+_LIBRARIES: Final = frozenset({"numpy", "torch", "jax"})
 _LOADS: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF")
 _ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
 #: Packages by names that stand in annotations, also where they are imported for those alone.
@@ -30,37 +32,35 @@ _BY_NAME: Final = {"torch": "torch", "Tensor": "torch", "numpy": "numpy", "ndarr
 
 def takes_tensors(function: Callable[..., Any]) -> bool:
     """True for a function on PyTorch's tensors, as far as its text tells."""
-    return bool(on_tensors(function))
+    return libraries_of(function) == {"torch"}
 
 
-def on_tensors(function: Callable[..., Any]) -> bool | None:
-    """True for a function on PyTorch's tensors, False for one on NumPy's arrays.
+def libraries_of(function: Callable[..., Any]) -> set[str]:
+    """The library that a function is written for: "numpy", "torch" or "jax".
 
     Its annotations decide, then what it and the user's functions in it name, then what its module
-    imports. None where all of these leave it open: a function of methods that both have, in a
-    module that has both.
+    imports. There are several where all of these leave it open: for a function of methods that
+    the arrays of all have, in a module that has several.
     """
     plain = _plain(function)
-    for each in (function, plain):
-        if hasattr(each, "takes_tensors"):
-            return bool(each.takes_tensors)
-    return _on_tensors(plain)
+    if any(hasattr(each, "takes_tensors") for each in (function, plain)):
+        return {"torch"}
+    return set(_libraries_of(plain))
 
 
 @functools.lru_cache(maxsize=256)
-def _on_tensors(function: Any) -> bool | None:
-    annotated = {"torch", "numpy"}.intersection(_annotated(function))
+def _libraries_of(function: Any) -> Set[str]:
+    annotated = _LIBRARIES.intersection(_annotated(function))
     if len(annotated) == 1:
-        return "torch" in annotated
-    homes = set(map(_home, reached(function)))
+        return annotated
+    named = _LIBRARIES.intersection(map(package_of, reached(function)))
+    if others := named - {"numpy"}:
+        return others & {"torch"} or others
     own = getattr(function, "__globals__", {})
-    has_torch = "torch" in map(_home, own.values())
-    if "torch" in homes or not has_torch:
-        return "torch" in homes
-    if any(word in _OF_TENSORS for word in _words(function)):
-        return True
-    has_numpy = "numpy" in homes or "numpy" in map(_home, own.values())
-    return None if has_numpy else True
+    imported = _LIBRARIES.intersection(map(package_of, own.values())) | named
+    if "torch" in imported and any(word in _OF_TENSORS for word in _words(function)):
+        return {"torch"}
+    return imported or {"numpy"}
 
 
 def _annotated(function: Any) -> Iterator[str]:
@@ -70,7 +70,7 @@ def _annotated(function: Any) -> Iterator[str]:
         is_text = isinstance(annotation, str)
         text = annotation if is_text else inspect.formatannotation(annotation)
         for name in _named(text):
-            yield _BY_NAME.get(name) or _home(names.get(name))
+            yield _BY_NAME.get(name) or package_of(names.get(name))
 
 
 def _named(text: str) -> Iterator[str]:
@@ -107,6 +107,8 @@ def _plain(function: Any) -> Any:
             function = function.func
         elif isinstance(function, types.MethodType):
             function = function.__func__
+        elif (own := within_jax(function)) is not None:
+            function = own
         else:
             called = vars(type(function)).get("__call__")
             if not isinstance(called, types.FunctionType):
@@ -130,10 +132,12 @@ def reached(function: Any) -> Iterator[Any]:
 def _within(value: Any) -> Iterator[Any]:
     """What a thing of the user's names or keeps."""
     if isinstance(value, types.FunctionType):
-        if _home(value) not in ("torch", "numpy", "scipy"):
+        if package_of(value) not in ("torch", "numpy", "scipy", "jax"):
             yield from _names_of(value)
     elif isinstance(value, types.MethodType):
         yield from (value.__func__, value.__self__)
+    elif (own := within_jax(value)) is not None:
+        yield own
     elif isinstance(value, functools.partial):
         yield from (value.func, *value.args, *value.keywords.values())
     elif isinstance(value, list | tuple):
@@ -151,7 +155,9 @@ def is_users(value: Any) -> bool:
     """True for an object of a class that the user wrote."""
     kind = type(value)
     is_data = hasattr(value, "__dict__") and not isinstance(value, type | types.ModuleType)
-    return is_data and kind.__module__.split(".")[0] not in ("torch", "numpy", "builtins")
+    return is_data and kind.__module__.split(".")[0] not in (
+        *("torch", "numpy", "jax", "jaxlib", "builtins"),
+    )
 
 
 def _names_of(function: types.FunctionType) -> Iterator[Any]:
@@ -172,9 +178,11 @@ def _is_filled(cell: types.CellType) -> bool:
     return True
 
 
-def _home(value: Any) -> str:
+def package_of(value: Any) -> str:
     """The package of a thing; of a module its own name's."""
     if isinstance(value, types.ModuleType):
         return value.__name__.split(".")[0]
+    if type(value).__module__.split(".")[0] in ("jax", "jaxlib"):
+        return "jax"  # also what JAX has made of a function of the user's
     home = getattr(value, "__module__", None) or type(getattr(value, "__self__", None)).__module__
     return str(home).split(".")[0]
