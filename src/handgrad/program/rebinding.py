@@ -26,6 +26,7 @@ from handgrad.program.standins import (
 from handgrad.program.stepping import stepped
 from handgrad.program.tensors.module import of_tensor, shown_function_of
 from handgrad.program.tensors.parameters import is_module
+from handgrad.program.tensors.table import shown_class
 from handgrad.program.tracer import Tracer
 
 _LIBRARIES = {*ARRAY_MODULES, *sys.stdlib_module_names, "torch", "jax", "array_api_compat"}
@@ -69,7 +70,7 @@ class Rebinder:
         if (array := of_tensor(x)) is not None:
             return self._keep(x, Tracer(as_node(array)))
         if isinstance(x, type):
-            return self._class(x) if _is_plain(x) else x
+            return self._class(x) if _is_plain(x) else shown_class(x)
         is_copied = is_module(x) or (_is_plain(type(x)) and hasattr(x, "__dict__"))
         return self._object(x) if is_copied else x
 
