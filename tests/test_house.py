@@ -86,6 +86,9 @@ PYTORCH_SIGNATURES: Final = {
     # torch.optim's adam and adamw as functions, of which scale is grad_scale.
     "handgrad.kernels.adam.update",
     "handgrad.kernels.adamw.update",
+    # Those of torch.nn.functional.
+    "handgrad.program.tensors.attention.multi_head_attention_forward",
+    "handgrad.program.tensors.choosing.embedding_bag",
 }
 #: Functions whose parameters are a table's columns: the options of a command.
 LONG_SIGNATURES: Final = {

@@ -95,6 +95,51 @@ def image_network():
     )
 
 
+class Outputs(nn.Module):
+    """Of a recurrent layer or cell the output, by its last states."""
+
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+
+    def forward(self, x):
+        y, states = self.part(x)
+        return y * states[-1].sum()
+
+
+class SelfAttention(nn.Module):
+    """The last token is padding that no other sees."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x):
+        padding = torch.arange(x.size(1)).expand(x.size(0), -1) == x.size(1) - 1
+        y, weights = self.attention(x, x, x, key_padding_mask=padding)
+        return y + weights.sum(-1, keepdim=True) * weights[..., :1]
+
+
+def encoder():
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+
+def upsampling():
+    return nn.Sequential(
+        nn.ConvTranspose2d(2, 3, 4, 2, 1), nn.LeakyReLU(0.2, inplace=True), nn.Upsample((9, 7))
+    )
+
+
+def circular():
+    return nn.Sequential(
+        nn.Conv1d(2, 3, 3, padding=1, padding_mode="circular"),
+        nn.MaxPool1d(2),
+        nn.AvgPool1d(2),
+        nn.PReLU(),
+    )
+
+
 MODULES = {
     "linear": (lambda: nn.Linear(3, 2), ("N", 3), (4, 3)),
     "sequence": (
@@ -108,6 +153,19 @@ MODULES = {
     "block": (Block, ("B", "T", 8), (3, 4, 8)),
     "residual": (Residual, ("N", 2, "H", "W"), (2, 2, 5, 4)),
     "tied": (Tied, ("N", 5), (3, 5)),
+    "long memory": (lambda: Outputs(nn.LSTM(3, 4, batch_first=True)), ("N", "T", 3), (2, 5, 3)),
+    "gated": (
+        lambda: Outputs(nn.GRU(3, 2, num_layers=2, bidirectional=True)),
+        ("T", "N", 3),
+        (5, 2, 3),
+    ),
+    "recurrent": (lambda: Outputs(nn.RNN(3, 4, nonlinearity="relu")), ("T", "N", 3), (5, 2, 3)),
+    "memory cell": (lambda: Outputs(nn.LSTMCell(3, 4)), ("N", 3), (2, 3)),
+    "gated cell": (lambda: nn.GRUCell(3, 4), ("N", 3), (2, 3)),
+    "heads": (SelfAttention, ("N", "T", 8), (2, 5, 8)),
+    "encoder": (encoder, ("N", "T", 8), (2, 5, 8)),
+    "upsampling": (upsampling, ("N", 2, 3, 4), (2, 2, 3, 4)),
+    "circular": (circular, ("N", 2, 8), (3, 2, 8)),
     "images": (image_network, ("N", 1, 6, 6), (2, 1, 6, 6)),
 }
 
@@ -153,8 +211,9 @@ def test_dropout_that_draws_is_refused_with_its_line():
 
 
 def test_a_module_that_is_one_call_of_the_library_is_named():
-    with pytest.raises(hg.errors.ArgumentError, match=r"LSTM of PyTorch is not known to derive"):
-        hg.derive(nn.LSTM(3, 4, batch_first=True), input=("N", "T", 3))
+    module = nn.AdaptiveLogSoftmaxWithLoss(4, 6, [3])
+    with pytest.raises(hg.errors.ArgumentError, match=r"AdaptiveLogSoftmaxWithLoss of PyTorch is"):
+        hg.derive(module, ("N", 4), np.array([0, 3, 5]))
 
 
 def test_its_source_for_pytorch_is_right():

@@ -30,6 +30,7 @@ from handgrad.program.stepping import stepped
 from handgrad.program.tensors import module as tensors
 from handgrad.program.tensors import parameters
 from handgrad.program.tensors.parameters import is_module
+from handgrad.program.tensors.table import shown_class
 from handgrad.program.tracer import Tracer
 
 _LIBRARIES = {*ARRAY_MODULES, *sys.stdlib_module_names, "torch", "jax", "array_api_compat"}
@@ -79,7 +80,7 @@ class Rebinder:
         if (array := tensors.of_tensor(x)) is not None:
             return self._keep(x, Tracer(as_node(array)))
         if isinstance(x, type):
-            return self._class(x) if _is_plain(x) else x
+            return self._class(x) if _is_plain(x) else shown_class(x)
         is_copied = is_module(x) or (_is_plain(type(x)) and hasattr(x, "__dict__"))
         return self._object(x) if is_copied else x
 

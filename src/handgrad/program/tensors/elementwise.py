@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from handgrad.program.primitives.table import refuse
-from handgrad.program.tensors.table import TENSOR_FUNCTIONS, special, times, torch_function, xp
+from handgrad.program.tensors.table import (
+    enter,
+    special,
+    times,
+    torch_function,
+    torch_refused,
+    xp,
+)
 
 _SAME: Final = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "square", "sign"),
     *("sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan"),
     *("arcsinh", "arccosh", "arctanh", "floor", "ceil", "trunc", "isnan", "isinf", "isfinite"),
     *("logical_not", "logical_and", "logical_or", "logical_xor", "maximum", "minimum"),
-    *("fmax", "fmin", "logaddexp", "hypot", "deg2rad", "rad2deg", "matmul", "inner", "kron"),
+    *(
+        "fmax",
+        "fmin",
+        "logaddexp",
+        "logaddexp2",
+        "hypot",
+        "deg2rad",
+        "rad2deg",
+        "matmul",
+        "inner",
+        "kron",
+    ),
     *("positive", "negative", "absolute", "float_power", "remainder", "outer", "vdot"),
-    *("floor_divide", "sinc", "nan_to_num", "heaviside", "copysign", "round", "real", "imag"),
+    *("floor_divide", "sinc", "heaviside", "copysign", "real", "imag"),
+    *("isclose", "signbit", "ldexp", "conj", "angle", "vander"),
 )
 _OTHERWISE: Final = {
     "abs": "absolute",
@@ -49,6 +67,11 @@ _OTHERWISE: Final = {
     "bitwise_and": "logical_and",
     "bitwise_or": "logical_or",
     "fix": "trunc",
+    "bitwise_xor": "logical_xor",
+    "less_equal": "less_equal",
+    "greater_equal": "greater_equal",
+    "sgn": "sign",
+    "conj_physical": "conj",
 }
 #: Those of scipy.special: PyTorch's names, also after `torch.special.`
 _SPECIAL: Final = {
@@ -61,7 +84,6 @@ _SPECIAL: Final = {
     "lgamma": "gammaln",
     "gammaln": "gammaln",
     "digamma": "digamma",
-    "logit": "logit",
     "xlogy": "xlogy",
     "xlog1py": "xlog1py",
     "entr": "entr",
@@ -71,10 +93,13 @@ _SPECIAL: Final = {
     "i0": "i0",
     "i0e": "i0e",
     "psi": "digamma",
+    "mvlgamma": "multigammaln",
+    "multigammaln": "multigammaln",
 }
-TENSOR_FUNCTIONS.update({name: getattr(xp, name) for name in _SAME})
-TENSOR_FUNCTIONS.update({name: getattr(xp, own) for name, own in _OTHERWISE.items()})
-TENSOR_FUNCTIONS.update({name: getattr(special, own) for name, own in _SPECIAL.items()})
+for _name, _own in {**{name: name for name in _SAME}, **_OTHERWISE}.items():
+    enter(_name, getattr(xp, _own))
+for _name, _own in _SPECIAL.items():
+    enter(_name, getattr(special, _own))
 
 
 @torch_function("add")
@@ -93,6 +118,31 @@ def divided(x: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     if rounding_mode is None:
         return quotient
     return xp.floor(quotient) if rounding_mode == "floor" else xp.trunc(quotient)
+
+
+@torch_function("round")
+def rounded(x: Any, *, decimals: int = 0) -> Any:
+    return xp.round(x, decimals)
+
+
+@torch_function("logit")
+def logit(x: Any, eps: Any = None) -> Any:
+    return special.logit(x if eps is None else clamp(x, eps, 1 - eps))
+
+
+@torch_function("nan_to_num")
+def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    return xp.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
+
+
+@torch_function("polygamma")
+def polygamma(n: int, x: Any) -> Any:
+    return special.polygamma(n, x)
+
+
+@torch_function("rsub")
+def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Any:
+    return other - times(alpha, x)
 
 
 @torch_function("fmod")
@@ -117,19 +167,20 @@ def reciprocal(x: Any) -> Any:
 
 @torch_function("clamp", "clip")
 def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
-    if min is not None:
-        x = xp.maximum(x, min)
-    return x if max is None else xp.minimum(x, max)
+    """Between bounds, of which one may be missing; on a bound the gradient is that of x."""
+    if min is not None and max is not None:
+        return xp.clip(x, min, max)
+    return clamp_max(x, max) if min is None else clamp_min(x, min)
 
 
 @torch_function()
 def clamp_min(x: Any, min: Any) -> Any:
-    return xp.maximum(x, min)
+    return xp.where(x < min, min, x)
 
 
 @torch_function()
 def clamp_max(x: Any, max: Any) -> Any:
-    return xp.minimum(x, max)
+    return xp.where(x > max, max, x)
 
 
 @torch_function()
@@ -138,18 +189,38 @@ def lerp(x: Any, end: Any, weight: Any) -> Any:
 
 
 @torch_function()
-def addcmul(x: Any, a: Any, b: Any, *, value: Any = 1) -> Any:
-    return x + value * a * b
+def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    return x + times(value, tensor1 * tensor2)
 
 
 @torch_function()
-def addcdiv(x: Any, a: Any, b: Any, *, value: Any = 1) -> Any:
-    return x + value * a / b
+def addcdiv(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    return x + times(value, tensor1 / tensor2)
 
 
-@torch_function("addmm", "baddbmm", "addmv")
-def addmm(x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    return times(beta, x) + times(alpha, a @ b)
+@torch_function("addmm")
+def addmm(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    return times(beta, x) + times(alpha, mat1 @ mat2)
+
+
+@torch_function("baddbmm")
+def baddbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    return addmm(x, batch1, batch2, beta=beta, alpha=alpha)
+
+
+@torch_function("addbmm")
+def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    return times(beta, x) + times(alpha, xp.sum(batch1 @ batch2, axis=0))
+
+
+@torch_function("addmv")
+def addmv(x: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    return addmm(x, mat, vec, beta=beta, alpha=alpha)
+
+
+@torch_function("addr")
+def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    return times(beta, x) + times(alpha, xp.outer(vec1, vec2))
 
 
 @torch_function()
@@ -176,9 +247,9 @@ def chain_matmul(*matrices: Any) -> Any:
     return xp.linalg.multi_dot(list(matrices))
 
 
-@torch_function(
+torch_refused(
+    "random numbers are drawn, others in each run; give what is drawn as an argument",
     *("bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randn"),
-    *("randn_like", "randperm"),
+    *("randn_like", "randperm", "randint_like", "poisson", "rrelu", "gumbel_softmax"),
+    *("uniform_", "normal_", "bernoulli_", "exponential_", "random_"),
 )
-def random(*_: Any, **__: Any) -> Any:
-    refuse("random numbers are drawn, others in each run; give what is drawn as an argument")

@@ -7,7 +7,17 @@ from typing import Any
 
 from handgrad.program.primitives.table import refuse
 from handgrad.program.tensors.reductions import norm
-from handgrad.program.tensors.table import by_channel, is_exactly, special, torch_function, xp
+from handgrad.program.tensors.table import (
+    by_channel,
+    enter,
+    held,
+    is_exactly,
+    special,
+    times,
+    torch_function,
+    xp,
+)
+from handgrad.program.tracer import Tracer
 
 
 @torch_function()
@@ -42,7 +52,8 @@ def relu6(x: Any, inplace: bool = False) -> Any:
 
 @torch_function()
 def hardtanh(x: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: bool = False) -> Any:
-    return xp.minimum(xp.maximum(x, min_val), max_val)
+    """On a bound the gradient is 0, other than that of clamp."""
+    return xp.where(x <= min_val, min_val, xp.where(x >= max_val, max_val, x))
 
 
 @torch_function()
@@ -69,12 +80,13 @@ def prelu(x: Any, weight: Any) -> Any:
 
 @torch_function()
 def elu(x: Any, alpha: Any = 1.0, inplace: bool = False) -> Any:
-    return xp.where(x > 0, x, alpha * xp.expm1(xp.minimum(x, 0)))
+    """At 0 the gradient is that on the left, alpha."""
+    return xp.where(x > 0, x, alpha * xp.expm1(xp.where(x > 0, 0.0, x)))
 
 
 @torch_function()
 def celu(x: Any, alpha: Any = 1.0, inplace: bool = False) -> Any:
-    return xp.where(x > 0, x, alpha * xp.expm1(xp.minimum(x, 0) / alpha))
+    return xp.where(x > 0, x, alpha * xp.expm1(xp.where(x > 0, 0.0, x) / alpha))
 
 
 @torch_function()
@@ -103,10 +115,11 @@ def mish(x: Any, inplace: bool = False) -> Any:
 
 @torch_function()
 def softplus(x: Any, beta: Any = 1.0, threshold: Any = 20.0) -> Any:
-    """log(1 + e^x); PyTorch's is x from its threshold on, which is the same within rounding."""
-    if is_exactly(beta, 1):
-        return -special.log_expit(-x)
-    return -special.log_expit(-(beta * x)) / beta
+    """log(1 + e^x); x from a threshold on, which at 20 is the same within rounding."""
+    scaled = times(beta, x)
+    soft = -special.log_expit(-scaled)
+    soft = soft if is_exactly(beta, 1) else soft / beta
+    return soft if is_exactly(threshold, 20) else xp.where(scaled > threshold, x, soft)
 
 
 @torch_function()
@@ -152,8 +165,8 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
 
 
 @torch_function()
-def bilinear(a: Any, b: Any, weight: Any, bias: Any = None) -> Any:
-    y = xp.einsum("...i,oij,...j->...o", a, weight, b)
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    y = xp.einsum("...i,oij,...j->...o", input1, weight, input2)
     return y if bias is None else y + bias
 
 
@@ -194,6 +207,8 @@ def instance_norm(
     momentum: Any = 0.1,
     eps: Any = 1e-5,
 ) -> Any:
+    if not use_input_stats:
+        return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
     y = _standardized(x, tuple(range(2, x.ndim)), eps)
     return _scaled(y, by_channel(weight, x), by_channel(bias, x))
 
@@ -209,14 +224,26 @@ def batch_norm(
     momentum: Any = 0.1,
     eps: Any = 1e-5,
 ) -> Any:
+    """In training the running statistics change as in PyTorch, and nothing else depends on them."""
     if training:
-        if running_mean is not None:
-            refuse("batch_norm changes running_mean and running_var; give None for both")
+        _follow(x, running_mean, running_var, momentum)
         y = _standardized(x, (0, *range(2, x.ndim)), eps)
     else:
         mean, variance = (by_channel(each, x) for each in (running_mean, running_var))
         y = (x - mean) / xp.sqrt(variance + eps)
     return _scaled(y, by_channel(weight, x), by_channel(bias, x))
+
+
+def _follow(x: Any, running_mean: Any, running_var: Any, momentum: Any) -> None:
+    """The running statistics, moved towards those of a batch where they are traced arrays."""
+    axis = (0, *range(2, x.ndim))
+    for running, of_batch in ((running_mean, xp.mean), (running_var, _unbiased)):
+        if type(running) is Tracer:
+            running.assign((1 - momentum) * running + momentum * held(of_batch(x, axis=axis)))
+
+
+def _unbiased(x: Any, axis: tuple[int, ...]) -> Any:
+    return xp.var(x, axis=axis, ddof=1)
 
 
 def _standardized(x: Any, axis: tuple[int, ...], eps: Any) -> Any:
@@ -236,19 +263,23 @@ def normalize(x: Any, p: Any = 2.0, dim: int = 1, eps: Any = 1e-12) -> Any:
 
 
 @torch_function()
-def cosine_similarity(a: Any, b: Any, dim: int = 1, eps: Any = 1e-8) -> Any:
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: Any = 1e-8) -> Any:
     """PyTorch bounds each norm from below."""
-    norms = (xp.maximum(norm(x, 2, dim), eps) for x in (a, b))
-    first, second = norms
-    return xp.sum(a * b, axis=dim) / (first * second)
+    first, second = (xp.maximum(norm(x, 2, dim), eps) for x in (x1, x2))
+    return xp.sum(x1 * x2, axis=dim) / (first * second)
 
 
 @torch_function()
-def pairwise_distance(a: Any, b: Any, p: Any = 2.0, eps: Any = 1e-6, keepdim: bool = False) -> Any:
-    return norm(a - b + eps, p, -1, keepdim)
+def pairwise_distance(
+    x1: Any, x2: Any, p: Any = 2.0, eps: Any = 1e-6, keepdim: bool = False
+) -> Any:
+    return norm(x1 - x2 + eps, p, -1, keepdim)
 
 
-@torch_function("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout")
+@torch_function(
+    *("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout"),
+    *("feature_alpha_dropout", "feature_dropout"),
+)
 def dropout(x: Any, p: Any = 0.5, training: bool = True, inplace: bool = False) -> Any:
     if training and not is_exactly(p, 0):
         refuse("dropout draws another mask in each run; give the mask as an argument")
@@ -275,7 +306,24 @@ def scaled_dot_product_attention(
     if is_causal:
         shown = xp.tril(xp.ones((query.shape[-2], key.shape[-2]), dtype=bool))
         scores = xp.where(shown, scores, -xp.inf)
-    if attn_mask is not None:
-        is_mask = attn_mask.dtype == bool
-        scores = xp.where(attn_mask, scores, -xp.inf) if is_mask else scores + attn_mask
-    return special.softmax(scores, axis=-1) @ value
+    if attn_mask is None:
+        return special.softmax(scores, axis=-1) @ value
+    is_mask = attn_mask.dtype == bool
+    shown = attn_mask if is_mask else attn_mask > -xp.inf
+    scores = xp.where(attn_mask, scores, -xp.inf) if is_mask else scores + attn_mask
+    # A query to which no key is shown has the value 0, not the softmax of nothing.
+    seen = xp.any(shown, axis=-1, keepdims=True)
+    weights = special.softmax(xp.where(seen, scores, 0.0), axis=-1)
+    return xp.where(seen, weights, 0.0) @ value
+
+
+def _in_place(function: Any) -> Any:
+    def changing(x: Any, *args: Any) -> Any:
+        x.assign(function(x, *args))
+        return x
+
+    return changing
+
+
+for _function in (relu, elu, selu, celu, leaky_relu, hardtanh, threshold):
+    enter(f"{_function.__name__}_", _in_place(_function))

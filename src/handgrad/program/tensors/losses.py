@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from handgrad.program.primitives.table import refuse
+from handgrad.program.tensors.elementwise import clamp_min
 from handgrad.program.tensors.functional import cosine_similarity, pairwise_distance
-from handgrad.program.tensors.table import by_channel, is_exactly, special, torch_function, xp
+from handgrad.program.tensors.table import (
+    by_channel,
+    held,
+    is_exactly,
+    special,
+    torch_function,
+    torch_refused,
+    xp,
+)
 
 
 def _whole(loss: Any, reduction: str) -> Any:
@@ -35,6 +44,8 @@ def smooth_l1_loss(
     x: Any, target: Any, *_: Any, reduction: str = "mean", beta: Any = 1.0, **__: Any
 ) -> Any:
     e = xp.absolute(x - target)
+    if is_exactly(beta, 0):
+        return _whole(e, reduction)
     return _whole(xp.where(e < beta, 0.5 * e * e / beta, e - 0.5 * beta), reduction)
 
 
@@ -46,13 +57,21 @@ def huber_loss(
     return _whole(xp.where(e <= delta, 0.5 * e * e, delta * (e - 0.5 * delta)), reduction)
 
 
+def _floored(logarithm: Any, x: Any, end: float) -> Any:
+    """A logarithm of at least −100; at its end without the quotient 1/0 of its gradient."""
+    inside = x > end
+    return xp.where(inside, xp.maximum(logarithm(xp.where(inside, x, end + 1.0)), -100.0), -100.0)
+
+
 @torch_function()
 def binary_cross_entropy(
     x: Any, target: Any, weight: Any = None, *_: Any, reduction: str = "mean", **__: Any
 ) -> Any:
-    """The logarithms are at least −100, as PyTorch has them."""
-    logs = xp.maximum(xp.log(x), -100.0), xp.maximum(xp.log1p(-x), -100.0)
-    loss = -(target * logs[0] + (1 - target) * logs[1])
+    """The logarithms are at least −100, and the gradient there is 0, which a sigmoid keeps.
+
+    PyTorch's is (x − t)/1e-12 where x(1 − x) is less than 1e-12.
+    """
+    loss = -(target * _floored(xp.log, x, 0.0) + (1 - target) * _floored(xp.log1p, -x, -1.0))
     return _whole(loss if weight is None else loss * weight, reduction)
 
 
@@ -101,7 +120,7 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     x: Any, target: Any, var: Any, full: bool = False, eps: Any = 1e-6, reduction: str = "mean"
 ) -> Any:
-    variance = xp.maximum(var, eps)
+    variance = var + held(xp.maximum(var, eps) - var)  # which passes the gradient at the bound
     loss = 0.5 * (xp.log(variance) + (x - target) ** 2 / variance)
     return _whole(loss + 0.9189385332046727 if full else loss, reduction)
 
@@ -163,16 +182,22 @@ def cross_entropy(
 
 @torch_function()
 def margin_ranking_loss(
-    a: Any, b: Any, target: Any, margin: Any = 0, *_: Any, reduction: str = "mean", **__: Any
+    input1: Any,
+    input2: Any,
+    target: Any,
+    margin: Any = 0,
+    *_: Any,
+    reduction: str = "mean",
+    **__: Any,
 ) -> Any:
-    return _whole(xp.maximum(-target * (a - b) + margin, 0), reduction)
+    return _whole(clamp_min(-target * (input1 - input2) + margin, 0), reduction)
 
 
 @torch_function()
 def hinge_embedding_loss(
     x: Any, target: Any, margin: Any = 1.0, *_: Any, reduction: str = "mean", **__: Any
 ) -> Any:
-    loss = xp.where(target == 1, x, xp.where(target == -1, xp.maximum(margin - x, 0), 0.0))
+    loss = xp.where(target == 1, x, xp.where(target == -1, clamp_min(margin - x, 0), 0.0))
     return _whole(loss, reduction)
 
 
@@ -183,10 +208,16 @@ def soft_margin_loss(x: Any, target: Any, *_: Any, reduction: str = "mean", **__
 
 @torch_function()
 def cosine_embedding_loss(
-    a: Any, b: Any, target: Any, margin: Any = 0, *_: Any, reduction: str = "mean", **__: Any
+    input1: Any,
+    input2: Any,
+    target: Any,
+    margin: Any = 0,
+    *_: Any,
+    reduction: str = "mean",
+    **__: Any,
 ) -> Any:
-    cosine = cosine_similarity(a, b, -1)
-    loss = xp.where(target == 1, 1 - cosine, xp.maximum(cosine - margin, 0))
+    cosine = cosine_similarity(input1, input2, -1)
+    loss = xp.where(target == 1, 1 - cosine, clamp_min(cosine - margin, 0))
     return _whole(loss, reduction)
 
 
@@ -207,4 +238,58 @@ def triplet_margin_loss(
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = xp.minimum(far, pairwise_distance(positive, negative, p, eps))
-    return _whole(xp.maximum(near - far + margin, 0), reduction)
+    return _whole(clamp_min(near - far + margin, 0), reduction)
+
+
+@torch_function()
+def triplet_margin_with_distance_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    *,
+    distance_function: Any = None,
+    margin: Any = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Any:
+    distance = pairwise_distance if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = xp.minimum(far, distance(positive, negative))
+    return _whole(clamp_min(near - far + margin, 0), reduction)
+
+
+@torch_function()
+def multi_margin_loss(
+    x: Any,
+    target: Any,
+    p: Any = 1,
+    margin: Any = 1.0,
+    weight: Any = None,
+    *_: Any,
+    reduction: str = "mean",
+    **__: Any,
+) -> Any:
+    """Of every class but the target's by how much it comes near, over the number of classes."""
+    own = xp.take_along_axis(x, target[..., None], axis=-1)
+    over = margin - own + x
+    near = xp.where(over > 0, over**p, 0.0)
+    if weight is not None:
+        near = near * weight[target][..., None]
+    others = xp.arange(x.shape[-1]) != target[..., None]
+    return _whole(xp.sum(xp.where(others, near, 0.0), axis=-1) / x.shape[-1], reduction)
+
+
+@torch_function()
+def multilabel_soft_margin_loss(
+    x: Any, target: Any, weight: Any = None, *_: Any, reduction: str = "mean", **__: Any
+) -> Any:
+    loss = -(target * special.log_expit(x) + (1 - target) * special.log_expit(-x))
+    loss = loss if weight is None else loss * weight
+    return _whole(xp.mean(loss, axis=-1), reduction)
+
+
+torch_refused(
+    "{name} of PyTorch is not known to derive; write its sum by logsumexp",
+    *("ctc_loss", "multilabel_margin_loss", "linear_cross_entropy"),
+)

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from handgrad.program.tensors.table import TENSOR_FUNCTIONS, axes, special, torch_function, xp
+from handgrad.program.primitives.table import refuse
+from handgrad.program.tensors.table import (
+    along,
+    axes,
+    enter,
+    held,
+    special,
+    torch_function,
+    torch_refused,
+    xp,
+)
 from handgrad.program.tracer import Tracer
 
 
@@ -36,7 +46,8 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
     return reduced
 
 
-TENSOR_FUNCTIONS.update({name: _reduction(getattr(xp, own)) for name, own in _SAME.items()})
+for _name, _own in _SAME.items():
+    enter(_name, _reduction(getattr(xp, _own)))
 
 
 def _pair(values: Any, indices: Any, dim: int, keepdim: bool) -> Extreme:
@@ -51,19 +62,60 @@ def _extreme(
     """max and min: of all, of two tensors, or along an axis with the places."""
 
     def extreme(x: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+        """Ties of two and of all are shared; along an axis the first has the gradient."""
         other = dim if type(dim) is Tracer else other
         if other is not None:
             return between(x, other)
         if dim is None:
             return whole(x)
-        found = place(x, axis=dim, keepdims=True)
-        return _pair(xp.take_along_axis(x, found, axis=dim), found, dim, keepdim)
+        return _pair(*_first(x, dim, place), dim, keepdim)
 
     return extreme
 
 
-TENSOR_FUNCTIONS["max"] = _extreme(xp.max, xp.maximum, xp.argmax)
-TENSOR_FUNCTIONS["min"] = _extreme(xp.min, xp.minimum, xp.argmin)
+def _first(x: Any, dim: int, place: Callable[..., Any]) -> Extreme:
+    """The first extreme along an axis, which stays, and its place."""
+    found = place(x, axis=dim, keepdims=True)
+    return Extreme(xp.take_along_axis(x, found, axis=dim), found)
+
+
+def first_largest(x: Any, dim: int) -> Extreme:
+    return _first(x, dim, xp.argmax)
+
+
+enter("max", _extreme(xp.max, xp.maximum, xp.argmax))
+enter("min", _extreme(xp.min, xp.minimum, xp.argmin))
+
+
+class Extremes(NamedTuple):
+    """The result of aminmax."""
+
+    min: Any
+    max: Any
+
+
+@torch_function()
+def aminmax(x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
+    return Extremes(*(f(x, axis=dim, keepdims=keepdim) for f in (xp.min, xp.max)))
+
+
+def _running(reached: Callable[..., Any]) -> Callable[..., Any]:
+    """cummax and cummin: of equal elements the last has the gradient."""
+
+    def running(x: Any, dim: int) -> Any:
+        extreme = held(reached.accumulate(x, axis=dim))  # type: ignore[attr-defined]
+        counted = xp.reshape(
+            xp.arange(x.shape[dim]), tuple(-1 if k == dim % x.ndim else 1 for k in range(x.ndim))
+        )
+        places = xp.where(xp.equal(held(x), extreme), counted, 0)
+        places = xp.maximum.accumulate(places, axis=dim)
+        return Extreme(xp.take_along_axis(x, places, axis=dim), places)
+
+    return running
+
+
+enter("cummax", _running(xp.maximum))
+enter("cummin", _running(xp.minimum))
 
 
 @torch_function()
@@ -98,28 +150,48 @@ def var(
 
 
 @torch_function()
-def std(x: Any, *args: Any, **kwargs: Any) -> Any:
-    return xp.sqrt(var(x, *args, **kwargs))
-
-
-@torch_function()
-def var_mean(
-    x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, **k: Any
+def std(
+    x: Any,
+    dim: Any = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
 ) -> Any:
-    mean = xp.mean(x, axis=axes(dim), keepdims=keepdim)
-    return var(x, dim, unbiased, keepdim, **k), mean
+    """The deviation; that of equal elements has the gradient 0."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    less = int(unbiased) if correction is None else correction
+    return xp.std(x, axis=axes(dim), ddof=less, keepdims=keepdim)
 
 
-@torch_function()
-def std_mean(x: Any, *args: Any, **kwargs: Any) -> Any:
-    variance, mean = var_mean(x, *args, **kwargs)
-    return xp.sqrt(variance), mean
+def _with_mean(spread: Callable[..., Any]) -> Callable[..., Any]:
+    def both(
+        x: Any,
+        dim: Any = None,
+        unbiased: bool = True,
+        keepdim: bool = False,
+        *,
+        correction: Any = None,
+    ) -> Any:
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        mean = xp.mean(x, axis=axes(dim), keepdims=keepdim)
+        return spread(x, dim, unbiased, keepdim, correction=correction), mean
+
+    return both
+
+
+enter("var_mean", _with_mean(var))
+enter("std_mean", _with_mean(std))
 
 
 @torch_function("norm", "linalg.vector_norm")
 def norm(
     x: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, *, ord: Any = None, **_: Any
 ) -> Any:
+    if p == "nuc":
+        return xp.linalg.norm(x, "nuc", axis=axes(dim), keepdims=keepdim)
     p = ord if ord is not None else 2 if p in (None, "fro") else p
     return xp.linalg.vector_norm(x, axis=axes(dim), keepdims=keepdim, ord=p)
 
@@ -138,11 +210,11 @@ def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 @torch_function()
 def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The lower of two in the middle, as PyTorch has it."""
+    """The lower of two in the middle, as PyTorch has it; that of all is shared among equals."""
     if dim is None:
-        x, dim = xp.ravel(x), 0
-        values = sort(x, 0).values
-        return values[(x.shape[0] - 1) // 2]
+        x = xp.ravel(x)
+        equal = held(x) == held(sort(x, 0).values[(x.shape[0] - 1) // 2])
+        return xp.sum(xp.where(equal, x, 0.0)) / xp.sum(equal)
     ordered, places = sort(x, dim)
     middle = xp.asarray([(x.shape[dim] - 1) // 2])
     values, indices = (xp.take(each, middle, axis=dim) for each in (ordered, places))
@@ -188,8 +260,90 @@ def topk(x: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = Tru
 
 
 @torch_function()
-def cdist(a: Any, b: Any, p: Any = 2.0) -> Any:
-    return norm(a[..., :, None, :] - b[..., None, :, :], p, -1)
+def msort(x: Any) -> Any:
+    return sort(x, 0).values
+
+
+@torch_function()
+def kthvalue(x: Any, k: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    place = xp.asarray([k - 1])
+    values, indices = (xp.take(each, place, axis=dim) for each in sort(x, dim))
+    return _pair(values, indices, dim, keepdim)
+
+
+@torch_function()
+def quantile(
+    x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Any:
+    return xp.quantile(x, q, axis=dim, keepdims=keepdim, method=interpolation)
+
+
+@torch_function()
+def cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: Any = None) -> Any:
+    return norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1)
+
+
+@torch_function()
+def pdist(x: Any, p: Any = 2.0) -> Any:
+    """The distances of all pairs of rows, each once."""
+    first, second = xp.triu_indices(x.shape[0], 1)
+    return norm(x[first] - x[second], p, -1)
+
+
+@torch_function()
+def dist(x: Any, other: Any, p: Any = 2) -> Any:
+    return norm(x - other, p)
+
+
+@torch_function()
+def renorm(x: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    """Slices along an axis, those of a larger norm scaled to that."""
+    rest = tuple(k for k in range(x.ndim) if k != dim % x.ndim)
+    size = norm(x, p, rest, True)
+    return x * xp.where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)
+
+
+@torch_function()
+def cov(x: Any, *, correction: Any = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """Of rows of variables."""
+    if fweights is not None or aweights is not None:
+        refuse("cov with weights is not known; write the weighted mean and product")
+    rows = x if x.ndim > 1 else x[None]
+    centered = rows - xp.mean(rows, axis=1, keepdims=True)
+    made = centered @ xp.transpose(centered) / (rows.shape[1] - correction)
+    return made if x.ndim > 1 else made[0, 0]
+
+
+@torch_function()
+def corrcoef(x: Any) -> Any:
+    covariance = cov(x)
+    deviation = xp.sqrt(xp.diagonal(covariance))
+    return covariance / (deviation[:, None] * deviation)
+
+
+def _trapezia(y: Any, x: Any, dx: Any, dim: int) -> Any:
+    means = (along(y, dim, slice(1, None)) + along(y, dim, slice(None, -1))) / 2
+    if x is None:
+        return means * dx
+    if x.ndim < y.ndim:
+        x = xp.reshape(x, tuple(-1 if k == dim % y.ndim else 1 for k in range(y.ndim)))
+    return means * xp.diff(x, axis=dim)
+
+
+@torch_function("trapezoid", "trapz")
+def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
+    return xp.sum(_trapezia(y, x, dx, dim), axis=dim)
+
+
+@torch_function()
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
+    return xp.cumsum(_trapezia(y, x, dx, dim), axis=dim)
+
+
+torch_refused(
+    "{name} counts elements, which has no derivative; give its result as an argument",
+    *("histc", "bincount", "histogram", "mode", "unique_consecutive", "nanmedian", "nanquantile"),
+)
 
 
 @torch_function()

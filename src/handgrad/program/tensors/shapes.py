@@ -7,10 +7,11 @@ from itertools import accumulate
 from typing import Any, Final
 
 from handgrad.program.integers import is_whole
+from handgrad.program.primitives.table import refuse
 from handgrad.program.tensors.table import (
-    TENSOR_FUNCTIONS,
     along,
     axis_from_0,
+    enter,
     is_exactly,
     one_tuple,
     torch_function,
@@ -18,10 +19,13 @@ from handgrad.program.tensors.table import (
     xp,
 )
 
-_SAME: Final = ("swapaxes", "moveaxis", "rot90", "fliplr", "flipud")
-TENSOR_FUNCTIONS.update({name: getattr(xp, name) for name in _SAME})
-TENSOR_FUNCTIONS["movedim"] = xp.moveaxis
-TENSOR_FUNCTIONS["ravel"] = xp.ravel
+_SAME: Final = (
+    *("moveaxis", "rot90", "fliplr", "flipud", "ravel", "hstack", "vstack", "dstack"),
+    *("column_stack", "hsplit", "vsplit", "dsplit", "atleast_1d", "atleast_2d", "atleast_3d"),
+    "diagflat",
+)
+for _name in _SAME:
+    enter(_name, getattr(xp, _name))
 
 
 @torch_function("reshape")
@@ -41,6 +45,16 @@ def reshape_as(x: Any, other: Any) -> Any:
 @torch_function("transpose", "swapdims")
 def transpose(x: Any, dim0: int, dim1: int) -> Any:
     return xp.swapaxes(x, dim0, dim1)
+
+
+@torch_function("swapaxes")
+def swapaxes(x: Any, axis0: int, axis1: int) -> Any:
+    return xp.swapaxes(x, axis0, axis1)
+
+
+@torch_function("movedim")
+def movedim(x: Any, source: Any, destination: Any) -> Any:
+    return xp.moveaxis(x, source, destination)
 
 
 @torch_function()
@@ -93,9 +107,9 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Any:
 
 
 @torch_function("expand", "broadcast_to")
-def expand(x: Any, *sizes: Any) -> Any:
+def expand(x: Any, *size: Any) -> Any:
     """A broadcast; −1 leaves an axis as it is."""
-    wanted = one_tuple(sizes)
+    wanted = one_tuple(size)
     own = (*(None,) * (len(wanted) - x.ndim), *x.shape)
     shape = (mine if is_exactly(n, -1) else n for n, mine in zip(wanted, own, strict=True))
     return xp.broadcast_to(x, tuple(shape))
@@ -113,8 +127,8 @@ def broadcast_tensors(*tensors: Any) -> Any:
 
 @torch_function("tile")
 @torch_method("repeat")
-def repeat(x: Any, *sizes: Any) -> Any:
-    return xp.tile(x, one_tuple(sizes))
+def repeat(x: Any, *dims: Any) -> Any:
+    return xp.tile(x, one_tuple(dims))
 
 
 @torch_function()
@@ -132,10 +146,7 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     return xp.stack(tensors, axis=dim)
 
 
-TENSOR_FUNCTIONS.update({name: getattr(xp, name) for name in ("hstack", "vstack", "dstack")})
-
-
-@torch_function()
+@torch_function("split", "split_with_sizes", "unsafe_split")
 def split(x: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     """Pieces of a size, the last of what is left; or of the sizes given."""
     sizes = split_size_or_sections
@@ -153,7 +164,7 @@ def split(x: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     return tuple(along(x, dim, slice(a, b)) for a, b in zip(bounds, ends, strict=True))
 
 
-@torch_function()
+@torch_function("chunk", "unsafe_chunk")
 def chunk(x: Any, chunks: int, dim: int = 0) -> Any:
     return split(x, (x.shape[dim] + chunks - 1) // chunks, dim)
 
@@ -200,10 +211,62 @@ def diag(x: Any, diagonal: int = 0) -> Any:
 
 
 @torch_function()
-def diag_embed(x: Any, **options: Any) -> Any:
-    if options:
-        raise NotImplementedError("diag_embed of another diagonal")
-    return x[..., None] * xp.eye(x.shape[-1])
+def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    size = x.shape[-1] + abs(offset)
+    rows = xp.pad(x, [*((0, 0) for _ in range(x.ndim - 1)), (max(-offset, 0), max(offset, 0))])
+    return xp.moveaxis(rows[..., None] * xp.eye(size, size, offset), (-2, -1), (dim1, dim2))
+
+
+@torch_function()
+def block_diag(*tensors: Any) -> Any:
+    """Matrices along the diagonal, zeros elsewhere."""
+    blocks = [xp.reshape(x, (1,) * (2 - x.ndim) + tuple(x.shape)) for x in tensors]
+    rows = []
+    for k, block in enumerate(blocks):
+        beside = [xp.zeros((block.shape[0], other.shape[1])) for other in blocks]
+        rows.append(xp.concatenate([*beside[:k], block, *beside[k + 1 :]], axis=1))
+    return xp.concatenate(rows, axis=0)
+
+
+@torch_function()
+def cartesian_prod(*tensors: Any) -> Any:
+    grid = xp.meshgrid(*tensors, indexing="ij")
+    return xp.stack([xp.ravel(each) for each in grid], axis=-1) if len(grid) > 1 else tensors[0]
+
+
+@torch_function()
+def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    if r != 2:
+        refuse("combinations of other than two are not known; write x[indices]")
+    first, second = xp.triu_indices(x.shape[0], int(not with_replacement))
+    return xp.stack((x[first], x[second]), axis=-1)
+
+
+@torch_function("channel_shuffle", "native_channel_shuffle")
+def channel_shuffle(x: Any, groups: int) -> Any:
+    n, c, *rest = x.shape
+    parts = xp.reshape(x, (n, groups, c // groups, *rest))
+    return xp.reshape(xp.swapaxes(parts, 1, 2), x.shape)
+
+
+@torch_function()
+def view_as_real(x: Any) -> Any:
+    return xp.stack((xp.real(x), xp.imag(x)), axis=-1)
+
+
+@torch_function()
+def view_as_complex(x: Any) -> Any:
+    return x[..., 0] + 1j * x[..., 1]
+
+
+@torch_function("complex")
+def as_complex(real: Any, imag: Any) -> Any:
+    return real + 1j * imag
+
+
+@torch_function()
+def polar(abs: Any, angle: Any) -> Any:
+    return abs * xp.cos(angle) + 1j * (abs * xp.sin(angle))
 
 
 @torch_function()

@@ -1,4 +1,4 @@
-"""Padding, windows, convolutions and pooling over the last axes."""
+"""Padding, windows, and convolutions over the last axes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from handgrad.program.integers import is_whole
-from handgrad.program.primitives.table import refuse
 from handgrad.program.tensors.table import (
-    TENSOR_FUNCTIONS,
     along,
     axis_from_0,
     by_channel,
+    enter,
     is_exactly,
     torch_function,
     torch_method,
@@ -28,15 +27,27 @@ def per_axis(value: Any, axes: int) -> tuple[Any, ...]:
     return (value,) * axes
 
 
-@torch_function()
+def padded(x: Any, widths: Sequence[tuple[Any, Any]], value: Any = 0) -> Any:
+    """The last axes with elements before and after; without some where a width is negative."""
+    widths = [*((0, 0) for _ in range(x.ndim - len(widths))), *widths]
+    for axis, ends in enumerate(widths):
+        first, last = (-n if n < 0 else None for n in ends)
+        if first is not None or last is not None:
+            x = along(x, axis, slice(first, None if last is None else x.shape[axis] - last))
+    more = [tuple(n if n > 0 else 0 for n in ends) for ends in widths]
+    if all(is_exactly(n, 0) for ends in more for n in ends):
+        return x
+    return xp.pad(x, more, constant_values=value)
+
+
+@torch_function("pad", "constant_pad_nd")
 def pad(x: Any, pad: Sequence[Any], mode: str = "constant", value: Any = None) -> Any:
     """PyTorch's widths begin with the last axis."""
-    pairs = [(pad[k], pad[k + 1]) for k in range(0, len(pad), 2)]
-    widths = [*((0, 0) for _ in range(x.ndim - len(pairs))), *reversed(pairs)]
+    pairs = [(pad[k], pad[k + 1]) for k in range(0, len(pad), 2)][::-1]
     if mode == "constant":
-        return xp.pad(x, widths, constant_values=0 if value is None else value)
+        return padded(x, pairs, 0 if value is None else value)
     modes = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-    return xp.pad(x, widths, mode=modes[mode])
+    return xp.pad(x, [*((0, 0) for _ in range(x.ndim - len(pairs))), *pairs], mode=modes[mode])
 
 
 @torch_method("unfold")
@@ -57,16 +68,41 @@ def windows(x: Any, kernel: Sequence[Any], stride: Sequence[Any], dilation: Sequ
     ]
 
 
-def _padded(x: Any, padding: Sequence[Any], value: Any = 0) -> Any:
-    if all(is_exactly(p, 0) for p in padding):
-        return x
-    widths = [*((0, 0) for _ in range(x.ndim - len(padding))), *((p, p) for p in padding)]
-    return xp.pad(x, widths, constant_values=value)
+def _correlated(
+    x: Any,
+    weight: Any,
+    bias: Any,
+    stride: Sequence[Any],
+    dilation: Sequence[Any],
+    groups: Any,
+) -> Any:
+    """The product of every window with a weight (out, in, offsets…)."""
+    axes = len(stride)
+    places, offsets = _LETTERS[:axes], _LETTERS[:axes].upper()
+    view = windows(x, weight.shape[2:], stride, dilation)
+    if is_exactly(groups, 1):
+        y = xp.einsum(f"nc{places}{offsets},oc{offsets}->no{places}", view, weight)
+    else:
+        n, c, *rest = view.shape
+        out, per_group, *kernel = weight.shape
+        view = xp.reshape(view, (n, groups, c // groups, *rest))
+        parts = xp.reshape(weight, (groups, out // groups, per_group, *kernel))
+        y = xp.einsum(f"ngc{places}{offsets},goc{offsets}->ngo{places}", view, parts)
+        y = xp.reshape(y, (n, out, *y.shape[3:]))
+    return y if bias is None else y + by_channel(bias, y)
+
+
+def _margins(padding: Any, kernel: Sequence[Any], dilation: Sequence[Any]) -> list[Any]:
+    """The widths of a convolution's padding, by numbers or by PyTorch's words."""
+    if padding == "valid":
+        return [(0, 0)] * len(kernel)
+    if padding == "same":
+        totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
+        return [(total // 2, total - total // 2) for total in totals]
+    return [(p, p) for p in per_axis(padding, len(kernel))]
 
 
 def _convolution(axes: int) -> Callable[..., Any]:
-    places, offsets = _LETTERS[:axes], _LETTERS[:axes].upper()
-
     def convolution(
         x: Any,
         weight: Any,
@@ -76,112 +112,116 @@ def _convolution(axes: int) -> Callable[..., Any]:
         dilation: Any = 1,
         groups: Any = 1,
     ) -> Any:
-        if isinstance(padding, str):
-            refuse(f"padding is {padding!r}; give numbers")
-        steps, spread = per_axis(stride, axes), per_axis(dilation, axes)
-        x = _padded(x, per_axis(padding, axes))
-        view = windows(x, weight.shape[2:], steps, spread)
-        if is_exactly(groups, 1):
-            equation = f"nc{places}{offsets},oc{offsets}->no{places}"
-            y = xp.einsum(equation, view, weight)
-        else:
-            n, c, *rest = view.shape
-            out, per_group, *kernel = weight.shape
-            view = xp.reshape(view, (n, groups, c // groups, *rest))
-            parts = xp.reshape(weight, (groups, out // groups, per_group, *kernel))
-            equation = f"ngc{places}{offsets},goc{offsets}->ngo{places}"
-            y = xp.einsum(equation, view, parts)
-            y = xp.reshape(y, (n, out, *y.shape[3:]))
-        return y if bias is None else y + by_channel(bias, y)
+        if x.ndim == axes + 1:  # one image, without an axis for the batch
+            return convolution(x[None], weight, bias, stride, padding, dilation, groups)[0]
+        spread = per_axis(dilation, axes)
+        x = padded(x, _margins(padding, weight.shape[2:], spread))
+        return _correlated(x, weight, bias, per_axis(stride, axes), spread, groups)
 
     return convolution
 
 
-def _pooling(axes: int, largest: bool) -> Callable[..., Any]:
-    last = tuple(range(-axes, 0))
-
-    def pooling(
+def _transposed(axes: int) -> Callable[..., Any]:
+    def transposed(
         x: Any,
-        kernel_size: Any,
-        stride: Any = None,
+        weight: Any,
+        bias: Any = None,
+        stride: Any = 1,
         padding: Any = 0,
+        output_padding: Any = 0,
+        groups: Any = 1,
         dilation: Any = 1,
-        ceil_mode: bool = False,
-        **options: Any,
     ) -> Any:
-        if ceil_mode or any(options.values()):
-            refuse("pooling with ceil_mode or other settings is not known")
-        kernel = per_axis(kernel_size, axes)
-        steps = kernel if stride is None else per_axis(stride, axes)
-        x = _padded(x, per_axis(padding, axes), -xp.inf if largest else 0)
-        view = windows(x, kernel, steps, per_axis(dilation, axes))
-        return xp.max(view, axis=last) if largest else xp.mean(view, axis=last)
+        """The convolution's transpose: of x with zeros between, by the weight turned round."""
+        if x.ndim == axes + 1:
+            return transposed(
+                x[None], weight, bias, stride, padding, output_padding, groups, dilation
+            )[0]
+        spread = per_axis(dilation, axes)
+        x = _with_zeros_between(x, per_axis(stride, axes))
+        kernel = weight.shape[2:]
+        reach = [d * (k - 1) for k, d in zip(kernel, spread, strict=True)]
+        ends = zip(reach, per_axis(padding, axes), per_axis(output_padding, axes), strict=True)
+        x = padded(x, [(r - p, r - p + more) for r, p, more in ends])
+        turned = xp.flip(weight, tuple(range(2, weight.ndim)))
+        if is_exactly(groups, 1):
+            turned = xp.swapaxes(turned, 0, 1)
+        else:
+            c, out, *_ = weight.shape
+            turned = xp.reshape(turned, (groups, c // groups, out, *kernel))
+            turned = xp.reshape(xp.swapaxes(turned, 1, 2), (groups * out, c // groups, *kernel))
+        return _correlated(x, turned, bias, (1,) * axes, spread, groups)
 
-    return pooling
+    return transposed
 
 
-def _mean_pooling(axes: int) -> Callable[..., Any]:
-    pooling = _pooling(axes, largest=False)
-
-    def mean_pooling(
-        x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False
-    ) -> Any:
-        return pooling(x, kernel_size, stride, padding, ceil_mode=ceil_mode)
-
-    return mean_pooling
-
-
-def _adaptive(axes: int) -> Callable[..., Any]:
-    last = tuple(range(-axes, 0))
-
-    def adaptive(x: Any, output_size: Any) -> Any:
-        if not all(is_exactly(n, 1) for n in per_axis(output_size, axes)):
-            refuse("adaptive pooling is known to one element; write avg_pool")
-        return xp.mean(x, axis=last, keepdims=True)
-
-    return adaptive
+def _with_zeros_between(x: Any, stride: Sequence[Any]) -> Any:
+    for axis, step in enumerate(stride, x.ndim - len(stride)):
+        if is_exactly(step, 1):
+            continue
+        before, size, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+        apart = xp.expand_dims(x, axis + 1)
+        widths = [(0, step - 1 if k == axis + 1 else 0) for k in range(apart.ndim)]
+        x = xp.reshape(xp.pad(apart, widths), (*before, size * step, *after))
+        x = along(x, axis, slice(0, size * step - (step - 1)))
+    return x
 
 
 for _axes in (1, 2, 3):
-    TENSOR_FUNCTIONS[f"conv{_axes}d"] = _convolution(_axes)
-    TENSOR_FUNCTIONS[f"max_pool{_axes}d"] = _pooling(_axes, largest=True)
-    TENSOR_FUNCTIONS[f"avg_pool{_axes}d"] = _mean_pooling(_axes)
-    TENSOR_FUNCTIONS[f"adaptive_avg_pool{_axes}d"] = _adaptive(_axes)
+    enter(f"conv{_axes}d", _convolution(_axes))
+    enter(f"conv_transpose{_axes}d", _transposed(_axes))
 
 
 @torch_function("unfold")
 def unfold(x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """torch.nn.functional.unfold: (N, C·K·K, places)."""
-    steps, spread = per_axis(stride, 2), per_axis(dilation, 2)
-    view = windows(_padded(x, per_axis(padding, 2)), per_axis(kernel_size, 2), steps, spread)
+    x = padded(x, [(p, p) for p in per_axis(padding, 2)])
+    view = windows(x, per_axis(kernel_size, 2), per_axis(stride, 2), per_axis(dilation, 2))
     n, c, h, w, kh, kw = view.shape
     return xp.reshape(xp.transpose(view, (0, 1, 4, 5, 2, 3)), (n, c * kh * kw, h * w))
 
 
 @torch_function()
+def fold(
+    x: Any,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
+    stride: Any = 1,
+) -> Any:
+    """The transpose of unfold: a transposed convolution whose weight puts each column in place."""
+    kernel, steps, spread = (per_axis(each, 2) for each in (kernel_size, stride, dilation))
+    sizes, margins = per_axis(output_size, 2), per_axis(padding, 2)
+    ends = tuple(zip(sizes, margins, kernel, steps, spread, strict=True))
+    h, w = ((size + 2 * p - d * (k - 1) - 1) // s + 1 for size, p, k, s, d in ends)
+    n, columns, _ = x.shape
+    count = kernel[0] * kernel[1]
+    images = xp.reshape(x, (n * (columns // count), count, h, w))
+    weight = xp.reshape(xp.eye(count), (count, 1, *kernel))
+    left = tuple((size + 2 * p - d * (k - 1) - 1) % s for size, p, k, s, d in ends)
+    y = _transposed(2)(images, weight, None, steps, margins, left, 1, spread)
+    return xp.reshape(y, (n, columns // count, *sizes))
+
+
+def _shuffled(x: Any) -> tuple[Any, ...]:
+    *batch, c, h, w = x.shape
+    return tuple(batch), len(batch), c, h, w
+
+
+@torch_function()
 def pixel_shuffle(x: Any, upscale_factor: Any) -> Any:
-    n, c, h, w = x.shape
+    batch, k, c, h, w = _shuffled(x)
     r = upscale_factor
-    parts = xp.reshape(x, (n, c // (r * r), r, r, h, w))
-    return xp.reshape(xp.transpose(parts, (0, 1, 4, 2, 5, 3)), (n, c // (r * r), h * r, w * r))
+    parts = xp.reshape(x, (*batch, c // (r * r), r, r, h, w))
+    order = (*range(k), k, k + 3, k + 1, k + 4, k + 2)
+    return xp.reshape(xp.transpose(parts, order), (*batch, c // (r * r), h * r, w * r))
 
 
 @torch_function()
 def pixel_unshuffle(x: Any, downscale_factor: Any) -> Any:
-    n, c, h, w = x.shape
+    batch, k, c, h, w = _shuffled(x)
     r = downscale_factor
-    parts = xp.reshape(x, (n, c, h // r, r, w // r, r))
-    return xp.reshape(xp.transpose(parts, (0, 1, 3, 5, 2, 4)), (n, c * r * r, h // r, w // r))
-
-
-@torch_function("interpolate", "upsample")
-def interpolate(
-    x: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", **options: Any
-) -> Any:
-    factors = per_axis(scale_factor, x.ndim - 2)
-    whole = all(type(f) is int or (type(f) is float and f.is_integer()) for f in factors)
-    if mode != "nearest" or size is not None or not whole or any(options.values()):
-        refuse("interpolate is known as nearest by a whole scale_factor")
-    for axis, factor in enumerate(factors):
-        x = xp.repeat(x, int(factor), axis=axis + 2)
-    return x
+    parts = xp.reshape(x, (*batch, c, h // r, r, w // r, r))
+    order = (*range(k), k, k + 2, k + 4, k + 1, k + 3)
+    return xp.reshape(xp.transpose(parts, order), (*batch, c * r * r, h // r, w // r))
