@@ -160,6 +160,11 @@ MODULES = {
         (5, 2, 3),
     ),
     "recurrent": (lambda: Outputs(nn.RNN(3, 4, nonlinearity="relu")), ("T", "N", 3), (5, 2, 3)),
+    "weight norm": (
+        lambda: nn.utils.parametrizations.weight_norm(nn.Linear(3, 2)),
+        ("N", 3),
+        (4, 3),
+    ),
     "memory cell": (lambda: Outputs(nn.LSTMCell(3, 4)), ("N", 3), (2, 3)),
     "gated cell": (lambda: nn.GRUCell(3, 4), ("N", 3), (2, 3)),
     "heads": (SelfAttention, ("N", "T", 8), (2, 5, 8)),
@@ -211,9 +216,9 @@ def test_dropout_that_draws_is_refused_with_its_line():
 
 
 def test_a_module_that_is_one_call_of_the_library_is_named():
-    module = nn.AdaptiveLogSoftmaxWithLoss(4, 6, [3])
-    with pytest.raises(hg.errors.ArgumentError, match=r"AdaptiveLogSoftmaxWithLoss of PyTorch is"):
-        hg.derive(module, ("N", 4), np.array([0, 3, 5]))
+    module = nn.CrossMapLRN2d(2)
+    with pytest.raises(hg.errors.ArgumentError, match=r"CrossMapLRN2d of PyTorch is"):
+        hg.derive(module, ("N", 3, 4, 4))
 
 
 def test_its_source_for_pytorch_is_right():

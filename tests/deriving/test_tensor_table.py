@@ -57,6 +57,9 @@ IMAGES: dict[str, Any] = {
     "inner statistics": lambda z: F.instance_norm(
         z, torch.zeros(3), torch.ones(3), use_input_stats=False
     ),
+    "grouped heads": lambda z: F.scaled_dot_product_attention(
+        z.repeat(1, 2, 1, 1), z, z, is_causal=True, enable_gqa=True
+    ),
     "linear": lambda z: F.interpolate(z[:, :, 0], size=10, mode="linear"),
 }
 
@@ -155,6 +158,11 @@ OTHERS: dict[str, Any] = {
         1, i[:, None], y[:, :1], "sum", include_self=False
     ),
     "largest put": lambda x, y, i: x.scatter_reduce(1, i[:, None], y[:, :1], "amax"),
+    "places": lambda x, y, i: (x * y)[(i > 1).nonzero()[:, 0]] + x[i > 1],
+    "triangle": lambda x, y, i: (x * y)[torch.tril_indices(6, 4)[0], torch.tril_indices(6, 4)[1]],
+    "windows": lambda x, y, i: (
+        x * torch.hann_window(4) + y * torch.hamming_window(4, periodic=False)
+    ),
     "axis": lambda x, y, i: (
         torch.sum(x, axis=-1, keepdims=True) * y.mean(axis=0) + x.amax(axis=1, keepdims=True)
     ),

@@ -25,6 +25,36 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 @torch_function()
+def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
+    """The places, one in a row; as NumPy has them with as_tuple."""
+    found = xp.nonzero(x)
+    return found if as_tuple else xp.stack(found, axis=-1)
+
+
+@torch_function()
+def argwhere(x: Any) -> Any:
+    return nonzero(x)
+
+
+@torch_function()
+def unique(
+    x: Any,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: Any = None,
+) -> Any:
+    if dim is not None:
+        refuse("unique along dim is not known; write it of one number for each row")
+    return xp.unique(x, return_inverse=return_inverse, return_counts=return_counts)
+
+
+@torch_function()
+def equal(x: Any, other: Any) -> bool:
+    return bool(xp.all(x == other))
+
+
+@torch_function()
 def masked_fill(x: Any, mask: Any, value: Any) -> Any:
     return xp.where(mask, value, x)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from handgrad.program.special import traced_array
@@ -43,6 +44,34 @@ def linspace(start: Any, end: Any, steps: Any, **_: Any) -> Any:
     return xp.linspace(start, end, steps)
 
 
+@torch_function()
+def logspace(start: Any, end: Any, steps: Any, base: Any = 10.0, **_: Any) -> Any:
+    return base ** xp.linspace(start, end, steps)
+
+
+@torch_function()
+def tril_indices(row: Any, col: Any, offset: int = 0, **_: Any) -> Any:
+    return xp.stack(xp.tril_indices(row, offset, col))
+
+
+@torch_function()
+def triu_indices(row: Any, col: Any, offset: int = 0, **_: Any) -> Any:
+    return xp.stack(xp.triu_indices(row, offset, col))
+
+
+@torch_function()
+def hann_window(window_length: Any, periodic: bool = True, **_: Any) -> Any:
+    return hamming_window(window_length, periodic, 0.5, 0.5)
+
+
+@torch_function()
+def hamming_window(
+    window_length: Any, periodic: bool = True, alpha: Any = 0.54, beta: Any = 0.46, **_: Any
+) -> Any:
+    last = window_length if periodic else window_length - 1
+    return alpha - beta * xp.cos(2 * math.pi * xp.arange(window_length) / last)
+
+
 @torch_function("zeros_like", "empty_like")
 def zeros_like(x: Any, *, dtype: Any = None, **_: Any) -> Any:
     return xp.zeros_like(x, dtype=dtype)
@@ -58,7 +87,7 @@ def full_like(x: Any, fill_value: Any, *, dtype: Any = None, **_: Any) -> Any:
     return xp.full_like(x, fill_value, dtype=dtype)
 
 
-@torch_function("tensor", "as_tensor", "asarray", "from_numpy")
+@torch_function("tensor", "as_tensor", "asarray", "from_numpy", "scalar_tensor")
 def tensor(data: Any, dtype: Any = None, device: Any = None, **_: Any) -> Any:
     """A traced array, of numbers as well: it has to have the methods of tensors."""
     made = traced_array(xp.array(data) if isinstance(data, list | tuple) else data)

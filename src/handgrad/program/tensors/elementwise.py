@@ -32,7 +32,7 @@ _SAME: Final = (
     ),
     *("positive", "negative", "absolute", "float_power", "remainder", "outer", "vdot"),
     *("floor_divide", "sinc", "heaviside", "copysign", "real", "imag"),
-    *("isclose", "signbit", "ldexp", "conj", "angle", "vander"),
+    *("isclose", "allclose", "signbit", "ldexp", "conj", "angle", "vander"),
 )
 _OTHERWISE: Final = {
     "abs": "absolute",
@@ -148,6 +148,16 @@ def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Any:
 @torch_function("fmod")
 def fmod(x: Any, other: Any) -> Any:
     return x - xp.trunc(xp.divide(x, other)) * other
+
+
+@torch_function("isposinf")
+def isposinf(x: Any) -> Any:
+    return x == xp.inf
+
+
+@torch_function("isneginf")
+def isneginf(x: Any) -> Any:
+    return x == -xp.inf
 
 
 @torch_function("frac")

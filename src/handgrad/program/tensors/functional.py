@@ -263,6 +263,19 @@ def normalize(x: Any, p: Any = 2.0, dim: int = 1, eps: Any = 1e-12) -> Any:
 
 
 @torch_function()
+def norm_except_dim(v: Any, pow: Any = 2, dim: int = 0) -> Any:
+    if dim == -1:
+        return norm(v, pow)
+    return norm(v, pow, tuple(k for k in range(v.ndim) if k != dim % v.ndim), True)
+
+
+@torch_function("_weight_norm")
+def weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
+    """Salimans and Kingma, Weight normalization (2016)."""
+    return v * (g / norm_except_dim(v, 2, dim))
+
+
+@torch_function()
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: Any = 1e-8) -> Any:
     """PyTorch bounds each norm from below."""
     first, second = (xp.maximum(norm(x, 2, dim), eps) for x in (x1, x2))
@@ -300,7 +313,8 @@ def scaled_dot_product_attention(
     """Vaswani and others, Attention is all you need (2017), equation 1."""
     dropout(query, dropout_p)
     if enable_gqa:
-        refuse("enable_gqa is not known; write repeat_interleave")
+        count = query.shape[-3] // key.shape[-3]
+        key, value = (xp.repeat(each, count, axis=-3) for each in (key, value))
     factor = 1 / xp.sqrt(query.shape[-1]) if scale is None else scale
     scores = query @ xp.swapaxes(key, -1, -2) * factor
     if is_causal:
