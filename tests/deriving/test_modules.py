@@ -224,3 +224,28 @@ def test_a_module_that_is_one_call_of_the_library_is_named():
 def test_its_source_for_pytorch_is_right():
     source = hg.derive(RootMeanSquareNorm(4), x=("N", 4)).to("torch")
     assert "torch.autograd.Function" in source
+
+
+def test_a_row_of_padding_gets_no_gradient():
+    module = nn.Embedding(5, 3, padding_idx=0).double()
+    derived = hg.derive(module, input=("N", int))
+    tokens = np.array([0, 2, 0, 4])
+    dy = np.random.default_rng(2).standard_normal((4, 3))
+    _, cache = derived.forward(tokens, weight=module.weight.detach().numpy())
+    wanted = torch.autograd.grad(module(torch.tensor(tokens)), module.weight, torch.tensor(dy))
+    np.testing.assert_allclose(derived.backward(dy, cache), wanted[0].numpy())
+
+
+def test_a_parameter_without_axes():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.tensor(0.7))
+
+        def forward(self, x):
+            return torch.tanh(x) * self.scale.exp()
+
+    derived = hg.derive(Scaled(), x=("N", "D"))
+    x = np.random.default_rng(3).standard_normal((3, 2))
+    _, cache = derived.forward(x, scale=np.float64(0.7))
+    np.testing.assert_allclose(derived.backward(x, cache)[1], (x * np.tanh(x)).sum() * np.exp(0.7))

@@ -317,5 +317,5 @@ def test_a_line_of_the_users_module_is_named():
             return torch.linalg.lu_factor(x)[0]
 
     line = Decomposed.forward.__code__.co_firstlineno + 1
-    with pytest.raises(hg.errors.ArgumentError, match=f"line {line}: lu_factor of PyTorch"):
+    with pytest.raises(hg.errors.ArgumentError, match=f"line {line}: .*lu_factor of PyTorch"):
         hg.derive(Decomposed(), x=("N", "N"))

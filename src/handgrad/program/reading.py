@@ -164,9 +164,8 @@ def _names_of(function: types.FunctionType) -> Iterator[Any]:
     values = dict(function.__globals__)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         values[name] = getattr(cell, "cell_contents", None) if _is_filled(cell) else None
-    used = {
-        name for code in nested(function.__code__) for name in (*code.co_names, *code.co_freevars)
-    }
+    steps = (step for code in nested(function.__code__) for step in dis.get_instructions(code))
+    used = {step.argval for step in steps if step.opname in _LOADS}
     yield from (values[name] for name in used if name in values)
 
 

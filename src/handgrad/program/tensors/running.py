@@ -90,7 +90,7 @@ def _settings() -> Iterator[None]:
 def _tensor(value: Any) -> Any:
     import torch
 
-    return torch.tensor(value) if isinstance(value, np.ndarray) else value
+    return torch.tensor(value) if isinstance(value, np.ndarray | np.floating) else value
 
 
 def _array(value: Any) -> Any:
@@ -122,7 +122,10 @@ def _double(detached: Detached) -> Any:
         ) -> Any:
             if called in casts:
                 called = torch.Tensor.double
-            result = called(*mapped(widened, args), **mapped(widened, kwargs or {}))
+            args, kwargs = mapped(widened, args), mapped(widened, kwargs or {})
+            result = called(*args, **kwargs)
+            if called is torch.nn.functional.embedding:
+                return _with_padding_kept(result, detached, *args, **kwargs)
             if called in detaching or not torch.is_grad_enabled():
                 name = getattr(called, "__name__", "")
                 if name.endswith("_") and not name.endswith("__"):
@@ -134,3 +137,19 @@ def _double(detached: Detached) -> Any:
             return result
 
     return Double()
+
+
+def _with_padding_kept(
+    rows: Any,
+    detached: Detached,
+    index: Any,
+    weight: Any,
+    padding_idx: Any = None,
+    *_: Any,
+    **__: Any,
+) -> Any:
+    """Rows of a table, of which that of padding passes no gradient on."""
+    if padding_idx is None:
+        return rows
+    is_padding = (index == padding_idx % len(weight))[..., None]
+    return rows.where(~is_padding, detached(rows))
