@@ -5,6 +5,9 @@ A new word is a new line in every table, under the same key; a test asserts that
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from handgrad.errors import ArgumentError
 
 LABELS = {
@@ -80,6 +83,13 @@ LABELS = {
         "measured_elsewhere": "Other settings are not measured here. This tries them:",
         "method": "method",
         "model_batch": "N is the number of examples in a batch.",
+        "model_block": "Block",
+        "model_inputs_one": "{} are the inputs and {} the output.",
+        "model_one": "{} is the input and {} the output.",
+        "model_roles": (
+            "{} belongs to part {} of the model, {} to block l, and {} is the {} that goes into {}."
+        ),
+        "model_step": "Step",
         "model_cached": (
             "Bytes cached: what the caches of a forward pass in training hold for {} examples, "
             "measured. An array that several layers keep counts at the first of them; "
@@ -104,8 +114,6 @@ LABELS = {
             "derivatives."
         ),
         "model_passed": "{} goes into a sum, which passes its gradient on",
-        "model_round": "Round {} repeats round {}. What changes: {}.",
-        "model_rounds": "Rounds {} to {} repeat round {}. From each round to the next: {}.",
         "model_stops": (
             "No parameter has gone into {}, so training needs no gradient there and computes none."
         ),
@@ -232,6 +240,14 @@ LABELS = {
         "measured_elsewhere": "Alte setări nu se măsoară aici. Aceasta le încearcă:",
         "method": "metodă",
         "model_batch": "N este numărul de exemple dintr-un lot.",
+        "model_block": "Blocul",
+        "model_inputs_one": "{} sunt intrările și {} ieșirea.",
+        "model_one": "{} este intrarea și {} ieșirea.",
+        "model_roles": (
+            "{} ține de partea {} a modelului, {} de blocul l, iar {} este acel {} care intră "
+            "în {}."
+        ),
+        "model_step": "Pasul",
         "model_cached": (
             "Octeți păstrați: cât ocupă, măsurat, ce se păstrează după un pas înainte, în "
             "antrenare, cu {} exemple. Un tablou păstrat de mai multe straturi se numără la "
@@ -256,8 +272,6 @@ LABELS = {
             "Codul acestui strat nu poate fi citit, deci este scris ca o funcție cu derivatele ei."
         ),
         "model_passed": "{} intră într-o sumă, care îi transmite gradientul",
-        "model_round": "Runda {} repetă runda {}. Ce se schimbă: {}.",
-        "model_rounds": "Rundele {} – {} repetă runda {}. De la fiecare la următoarea: {}.",
         "model_stops": (
             "Niciun parametru nu a intrat în {}, deci antrenarea nu are nevoie de gradient "
             "acolo și nu îl calculează."
@@ -320,3 +334,43 @@ def label(lang: str, key: str) -> str:
     if lang not in LABELS:
         raise ArgumentError(f"notes: lang {lang!r} is not known; allowed: {', '.join(LABELS)}")
     return LABELS[lang][key]
+
+
+#: Parts of models by their names in the code, in every language.
+_PARTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "en": {
+        "attention": "Attention",
+        "cross_attention": "Attention to the memory",
+        "decoder": "Decoder",
+        "dense": "Output",
+        "embedding": "Embedding",
+        "encoder": "Encoder",
+        "feed_forward": "Feed-forward",
+        "head": "Head",
+        "norm": "Normalisation",
+        "positions": "Positions",
+        "source": "Embedding of the source",
+        "target": "Embedding of the target",
+        "tokens": "Embedding",
+    },
+    "ro": {
+        "attention": "Atenția",
+        "cross_attention": "Atenția la memorie",
+        "decoder": "Decodorul",
+        "dense": "Ieșirea",
+        "embedding": "Încorporarea",
+        "encoder": "Codificatorul",
+        "feed_forward": "Rețeaua feed-forward",
+        "head": "Capul",
+        "norm": "Normalizarea",
+        "positions": "Pozițiile",
+        "source": "Încorporarea sursei",
+        "target": "Încorporarea țintei",
+        "tokens": "Încorporarea",
+    },
+}
+
+
+def part_name(name: str, lang: str) -> str:
+    """A part of a model in words; one without words of its own by its name in the code."""
+    return _PARTS[lang].get(name, name.replace("_", " "))

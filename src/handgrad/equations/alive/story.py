@@ -173,8 +173,12 @@ def _of_gradient(symbol: Formula) -> Formula:
 
 
 def _uncopied(symbol: Formula) -> Formula:
-    """A value that forks, for its copy that goes into one part: h for h with a number above."""
+    """A value that forks, for its copy that goes into one layer or part: h for h_→Q."""
     match symbol:
+        case Script(base, FormulaRow((Sign("→"), *_)), sup):
+            return base if sup is None else Script(base, sup=sup)
+        case Script(base, FormulaRow((*kept, Sign(","), Sign("→"), _)), sup):
+            return Script(base, row(*kept), sup)
         case Script(base, None, Fenced()):
             return base.body if isinstance(base, Fenced) else base
         case Script(base, sub, Fenced()):
