@@ -63,8 +63,8 @@ class Chain:
         self.exact = exact
         self.needed = flow.needed
         self.found = Gradients()
-        #: False where a layer is written part by part.
-        self.is_plain = True
+        #: The names of the symbols of layers that are written part by part.
+        self.names: set[Formula] = set()
         #: The symbols of the loss.
         self.taken: set[Formula] = set()
         #: The symbols of the parameters of nodes that are several ops.
@@ -188,7 +188,7 @@ class Chain:
             taken=self.taken,
         ).composed()
         self.parameters[node.number] = composed.parameters
-        self.is_plain &= composed.is_one_op
+        self.names.update(composed.names)
         self.given += composed.given
         if is_needed:
             self._keep(node, composed.dx)
@@ -218,6 +218,11 @@ class Chain:
             self._keep(node, dx)
             backward.append(self._equation(self._input_gradient(node), _chained(y, x), dx))
         return WrittenNode(node, (OpCall((forward,)),), (OpCall(tuple(backward)),), is_opaque=True)
+
+    @property
+    def is_plain(self) -> bool:
+        """True where no layer is written part by part."""
+        return not self.names
 
     def symbols_of(self, node: Node) -> Mapping[str, Formula]:
         """The symbol of every parameter of a node."""

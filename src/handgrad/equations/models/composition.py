@@ -73,7 +73,8 @@ class Composed:
     given: tuple[tuple[Formula, Any], ...]
     dx: Any
     gradients: Mapping[str, Any]
-    is_one_op: bool
+    #: The names of its symbols where it is written part by part.
+    names: Collection[Formula] = ()
 
 
 @dataclass(frozen=True)
@@ -177,9 +178,8 @@ class Composer:
             self._parameter(name)
         dx, gradients = values_of(self.graph.backward.result)
         given = tuple((self.symbols[each], each.value) for each in self._given)
-        is_one = self._numbers.only
-        found = Composed(forward, backward, others, self.parameters, given, dx, gradients, is_one)
-        return found if is_one else self._by_roles(found)
+        found = Composed(forward, backward, others, self.parameters, given, dx, gradients)
+        return found if self._numbers.only else self._by_roles(found)
 
     def _by_roles(self, found: Composed) -> Composed:
         """The same with names in the place of numbers."""
@@ -196,6 +196,7 @@ class Composer:
                 name: renamed(symbol, roles.names) for name, symbol in found.parameters.items()
             },
             given=tuple((renamed(symbol, roles.names), value) for symbol, value in found.given),
+            names=tuple(roles.names.values()),
         )
 
     # Forward

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any
 
-from handgrad.documents.formulas.formula import Formula, Number, Sign, row
+from handgrad.documents.formulas.formula import Formula, FormulaRow, Number, Sign, row
 from handgrad.equations.equations import DerivedEquation
 from handgrad.equations.models.steps import Block, OpCall
 from handgrad.program import Node, Round
@@ -137,6 +137,23 @@ def _said(parts: Sequence[OpCall]) -> list[Any]:
     ]
 
 
+def with_number(part: Any, counter: Formula, number: int) -> Any:
+    """A formula with a number in the place of the counter and what is added to it."""
+    match part:
+        case FormulaRow((first, Sign("+" | "−") as sign, Number(digits))) if first == counter:
+            return Number(str(number + (1 if sign.char == "+" else -1) * int(digits)))
+    if part == counter:
+        return Number(str(number))
+    if isinstance(part, tuple):
+        return tuple(with_number(each, counter, number) for each in part)
+    if not is_dataclass(part) or isinstance(part, type):
+        return part
+    names = [each.name for each in fields(part)]
+    return replace(
+        part, **{name: with_number(getattr(part, name), counter, number) for name in names}
+    )
+
+
 class _UnlikeError(Exception):
     """Two blocks do not do the same."""
 
@@ -178,6 +195,10 @@ class _Common:
             loop=self._formula(one.loop, other.loop),
             here=one.here and other.here and self._equation(one.here, other.here),
             step=self._formula(one.step, other.step),
+            arrived=tuple(
+                replace(before, symbol=self._formula(before.symbol, after.symbol))
+                for before, after in zip(one.arrived, other.arrived, strict=True)
+            ),
         )
 
     def _formula(self, one: Any, other: Any) -> Any:

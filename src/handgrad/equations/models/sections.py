@@ -43,7 +43,7 @@ from handgrad.equations.models.names import (
 from handgrad.equations.models.roles import inner_path
 from handgrad.equations.models.rounds import Alike, folded
 from handgrad.equations.models.steps import OpCall, WrittenNode, activation_step
-from handgrad.equations.models.symbols import renamed, value_gradient, value_symbol
+from handgrad.equations.models.symbols import renamed, uncopied, value_gradient, value_symbol
 from handgrad.equations.models.update import PARAMETER, settings_of, update_rule, updated
 from handgrad.equations.shaping import shape as shape_of
 from handgrad.equations.tracing import in_order
@@ -68,6 +68,7 @@ class Sections:
         #: Settings and functions that are explained.
         self._told: set[Formula] = set()
         self._headings = 0
+        self.steps: Sequence[WrittenNode] = ()
 
     def say(self, key: str) -> str:
         return label(self.chain.lang, key)
@@ -101,6 +102,7 @@ class Sections:
     # Forward
 
     def forward(self, steps: Sequence[WrittenNode], last: WrittenNode | None) -> Iterator[Block]:
+        self.steps = steps
         yield Heading(self.say("forward"), anchor="forward")
         yield Paragraph(tuple(self._introduction()))
         for step in steps:
@@ -121,12 +123,25 @@ class Sections:
         if not self.board.numbers:
             yield f" {self.say('model_batch')}"
         yield f" {self.say('elementwise')}"
-        if not self.chain.is_plain:
-            x, part = Symbol("x"), Symbol("k")
-            copy = Script(x, row(Sign("→"), part))
-            block = Script(x, sup=Fenced(Symbol("l")))
+        yield from self._reading()
+
+    def _reading(self) -> Iterator[Span]:
+        """How to read the indices of names."""
+        x, part = Symbol("x"), Symbol("k")
+        scripts = [each for each in self.chain.names if isinstance(each, Script)]
+        if any(each.sub is not None for each in scripts):
             yield " "
-            yield from self.filled("model_roles", Script(x, part), part, block, copy, x, part)
+            yield from self.filled("model_part", Script(x, part), part)
+        counters = {
+            each.block.counter for step in self.steps for each in step.forward if each.block
+        }
+        for counter, key in ((Symbol("l"), "model_of_block"), (Symbol("t"), "model_of_step")):
+            if counter in counters:
+                yield " "
+                yield from self.filled(key, Script(x, sup=Fenced(counter)), counter)
+        if any(uncopied(each) != each for each in scripts if each.sub is not None):
+            yield " "
+            yield from self.filled("model_copy", Script(x, row(Sign("→"), part)), x, part)
 
     @property
     def is_alone(self) -> bool:

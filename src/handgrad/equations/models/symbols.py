@@ -74,6 +74,20 @@ def plain_symbol(name: str, axes: int) -> Formula:
     return Glossary(vectors=vectors).symbol(name)
 
 
+def uncopied(symbol: Formula) -> Formula:
+    """A value that forks, for its copy that goes into one layer or part: h for h_→Q."""
+    match symbol:
+        case Script(base, FormulaRow((Sign("→"), *_)), sup):
+            return base if sup is None else Script(base, sup=sup)
+        case Script(base, FormulaRow((*kept, Sign(","), Sign("→"), _)), sup):
+            return Script(base, row(*kept), sup)
+        case Script(base, None, Fenced()):
+            return base.body if isinstance(base, Fenced) else base
+        case Script(base, sub, Fenced()):
+            return Script(base, sub)
+    return symbol
+
+
 def inline(gradient: Formula) -> Formula:
     """∂L/∂h in one line, for a label; anything but a fraction as it is."""
     if not isinstance(gradient, Fraction):
