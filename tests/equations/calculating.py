@@ -233,6 +233,8 @@ class Calculator:
                 whole = self.value(base)
                 found = whole[(slice(None),) * len(self.bound) + self.position(index)]
                 return found if sup is None else self.raised(found, sup)
+            case Script(base, sub, FormulaRow((*own, Sign("⊤")))):
+                return self.raised(self.value(Script(base, sub, row(*own))), Sign("⊤"))
             case Script(base, sub, sup) if sup is not None:
                 inner = base if sub is None else Script(base, sub)
                 return self.raised(self.value(inner), sup)
@@ -527,6 +529,8 @@ def without_letters(
             kept = [each for each in groups if each not in taken]
             if taken and kept:
                 yield Script(base, separated(tuple(kept)), sup), taken
+            elif taken:
+                yield base if sup is None else Script(base, sup=sup), taken
         case Fraction(
             FormulaRow((Symbol("partial"), *_)) as above, FormulaRow((Symbol("partial"), *of))
         ):

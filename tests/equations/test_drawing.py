@@ -11,7 +11,7 @@ from handgrad.documents.formulas.formula import Number, Script, Symbol
 from handgrad.equations.models.drawing import COLOURS, Box, Polyline, Words, svg, text_width
 from handgrad.equations.models.extents import BOX_HEIGHT
 from handgrad.equations.models.flow import flow_of
-from handgrad.equations.models.overview import drawings
+from handgrad.equations.models.overview import drawings, layers
 from handgrad.equations.models.tikz import tikz
 from handgrad.layers import Activation, Sequential
 from tests.equations.models import MODELS, dense, nested, of_data, residual
@@ -28,7 +28,7 @@ def rng():
 
 
 def figure_blocks(model, shape, loss=None):
-    blocks = drawings(flow_of(model, shape), loss, "en")
+    blocks = drawings(layers(flow_of(model, shape)), loss, "en")
     return [each for each in blocks if isinstance(each, Figure)]
 
 
@@ -39,6 +39,8 @@ def figures(model, shape, loss=None):
 def boxes(drawing):
     found = []
     for each in drawing.iter(f"{SVG}rect"):
+        if each.get("stroke-dasharray"):
+            continue  # a frame
         x, y, width, height = (float(each.get(key)) for key in ("x", "y", "width", "height"))
         found.append((x, y, x + width, y + height))
     return found
@@ -49,7 +51,9 @@ def texts(drawing):
     found = []
     for each in drawing.iter(f"{SVG}text"):
         words = "".join(each.itertext())
-        width = text_width(words)
+        sizes = [(part.text or "", float(part.get("font-size", 13))) for part in each.iter()]
+        tails = [(part.tail or "", 13.0) for part in each]
+        width = sum(text_width(said, size) for said, size in (*sizes, *tails))
         x, y = float(each.get("x")), float(each.get("y"))
         x -= {"start": 0, "middle": width / 2, "end": width}[each.get("text-anchor")]
         found.append(((x, y - 10, x + width, y + 3), words))

@@ -12,6 +12,7 @@ from handgrad.documents.document import (
     Alert,
     Emphasis,
     Equation,
+    Figure,
     Heading,
     List,
     Mono,
@@ -173,7 +174,7 @@ def test_the_page_of_a_recipe_has_its_models_name(recipe, title):
 
 def test_a_model_without_a_source_names_none():
     first, *_ = notes(hg.Sequential(hg.Dense(2, 2, rng=RNG))).document.blocks
-    assert isinstance(first, Heading)
+    assert isinstance(first, Figure)
 
 
 @pytest.mark.parametrize(("lang", "word"), [("en", "Wrong:"), ("ro", "Greșit:")])

@@ -1,7 +1,8 @@
-"""Rounds of a loop that compute alike: what is left out follows from what is written."""
+"""Blocks that compute alike: what is left out follows from what is written."""
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,11 @@ import pytest
 
 from handgrad import models
 from handgrad.documents import markdown
-from handgrad.documents.formulas.formula import Number, Script
+from handgrad.documents.formulas.formula import Formula, FormulaRow, Number, Sign
 from handgrad.equations.models.model import model_document
-from handgrad.equations.models.rounds import Repeated, folded
+from handgrad.equations.models.rounds import Alike, folded
 from handgrad.equations.models.steps import OpCall
-from handgrad.equations.models.symbols import renamed
 from handgrad.layers import TransformerEncoder
-from tests.equations.calculating import bare
 from tests.equations.test_whole import F64, Case, chained, normal, tokens
 
 CASES = [
@@ -37,61 +36,53 @@ CASES = [
 ]
 
 
-def changed(part: Any, changes: dict[Any, Any]) -> Any:
-    """A formula in which all changes are made at once; a number also where it goes on."""
-    if part in changes:
-        return changes[part]
-    if isinstance(part, Script):
-        symbols = {one: other for one, other in changes.items() if not isinstance(one, Number)}
-        for symbol, _ in bare(part):
-            if symbol in symbols:
-                return renamed(part, symbols)
-    if isinstance(part, Number):
-        for before, after in changes.items():
-            if isinstance(before, Number) and part.digits.startswith(f"{before.digits}."):
-                return Number(after.digits + part.digits.removeprefix(before.digits))
+def at(part: Any, counter: Formula, number: int) -> Any:
+    """A formula with a number in the place of the counter, and what is added to it."""
+    match part:
+        case FormulaRow((first, Sign("+" | "−") as sign, Number(digits))) if first == counter:
+            return Number(str(number + (1 if sign.char == "+" else -1) * int(digits)))
+    if part == counter:
+        return Number(str(number))
     if isinstance(part, tuple):
-        return tuple(changed(each, changes) for each in part)
+        return tuple(at(each, counter, number) for each in part)
     names = getattr(part, "__dataclass_fields__", None)
     if names is None:
         return part
-    return type(part)(*(changed(getattr(part, name), changes) for name in names))
+    return type(part)(*(at(getattr(part, name), counter, number) for name in names))
 
 
-def sides(parts: list[OpCall]) -> tuple[Any, ...]:
+def sides(parts: list[OpCall] | tuple[OpCall, ...]) -> tuple[Any, ...]:
     return tuple((each.left, each.right) for part in parts for each in part.equations)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_rounds_that_are_left_out_follow_from_the_one_before(case):
+def test_blocks_that_are_left_out_follow_from_the_one_that_is_written(case):
     _, _, steps, _ = chained(case)
     ((_, step),) = steps
     for parts in (step.forward, step.backward):
-        rounds: dict[Any, list[OpCall]] = {}
-        for part in parts:
-            rounds.setdefault(part.block, []).append(part)
-        loops = {block[0] for block in rounds if block is not None}
-        found = [each for each in folded(parts) if isinstance(each, Repeated)]
-        assert found
-        for repeated in found:
-            assert any(_follows(rounds, loop, repeated) for loop in loops), repeated
-
-
-def _follows(rounds: dict[Any, list[OpCall]], loop: str, repeated: Repeated) -> bool:
-    changes = {one: other for one, other in repeated.changes if not isinstance(one, str)}
-    numbers = sorted(number for each, number in filter(None, rounds) if each == loop)
-    if repeated.last > len(numbers):
-        return False
-    before = rounds[loop, numbers[repeated.first - 2]]
-    return sides(rounds[loop, numbers[repeated.first - 1]]) == changed(sides(before), changes)
+        blocks = [
+            (block, list(group))
+            for block, group in groupby(parts, key=lambda each: each.block)
+            if block is not None
+        ]
+        found = [each for each in folded(parts) if isinstance(each, Alike)]
+        assert max(len(each.numbers) for each in found) > 1
+        assert sum(len(each.numbers) for each in found) == len(blocks)
+        for each in found:
+            written = sides(each.parts)
+            for number in each.numbers:
+                block, whole = blocks.pop(0)
+                assert block[:2] == (each.parts[0].block.stack, number)
+                single = len(each.numbers) == 1
+                assert sides(whole) == (written if single else at(written, each.counter, number))
 
 
 def test_a_long_model_is_written_once():
     rng = np.random.default_rng(0)
     sizes = []
-    for blocks in (3, 6):
+    for blocks in (2, 3, 6):
         model = models.GPT(11, context=9, width=6, heads=2, blocks=blocks, rng=rng, dtype=F64)
         page = markdown.render(model_document(model, title="gpt", input_shape=(5,)))
-        assert f"`blocks.{blocks - 1}`" in page or "Rounds" in page
+        assert rf"### Block $l = 1, {'' if blocks == 2 else chr(92) + 'cdots, '}{blocks}$" in page
         sizes.append(page.count(r"\tag{"))
-    assert sizes[0] == sizes[1]
+    assert len(set(sizes)) == 1

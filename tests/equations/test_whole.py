@@ -367,9 +367,13 @@ def _whole(left: Formula) -> tuple[Formula, list[Formula]]:
     """The symbol of which a left side is an entry, and the letters of its place: s for s_i,j."""
     match left:
         case Script(
-            base, FormulaRow((*before, Sign(","), Symbol("i") as i, Sign(","), Symbol("j") as j))
+            base,
+            FormulaRow((*before, Sign(","), Symbol("i") as i, Sign(","), Symbol("j") as j)),
+            sup,
         ):
-            return Script(base, row(*before)), [i, j]
+            return Script(base, row(*before), sup), [i, j]
+        case Script(base, FormulaRow((Symbol("i") as i, Sign(","), Symbol("j") as j)), sup):
+            return base if sup is None else Script(base, sup=sup), [i, j]
     return left, []
 
 

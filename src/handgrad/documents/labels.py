@@ -5,6 +5,9 @@ A new word is a new line in every table, under the same key; a test asserts that
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from handgrad.errors import ArgumentError
 
 LABELS = {
@@ -69,7 +72,7 @@ LABELS = {
         "kinks": "At kinks and edges",
         "last_node": "The output is the loss itself, so ∂L/∂L = 1 is not written.",
         "layer": "layer",
-        "layers": "Layers",
+        "costs": "Layers and their costs",
         "learning_rate": "The learning rate is",
         "measured": (
             "Along a random direction, with a random gradient coming in, each gradient is compared "
@@ -80,11 +83,18 @@ LABELS = {
         "measured_elsewhere": "Other settings are not measured here. This tries them:",
         "method": "method",
         "model_batch": "N is the number of examples in a batch.",
+        "model_block": "Block",
+        "model_inputs_one": "{} are the inputs and {} the output.",
+        "model_of_block": "{} belongs to block {}.",
+        "model_of_step": "{} belongs to step {}.",
+        "model_one": "{} is the input and {} the output.",
+        "model_step": "Step",
         "model_cached": (
             "Bytes cached: what the caches of a forward pass in training hold for {} examples, "
             "measured. An array that several layers keep counts at the first of them; "
             "parameters count nowhere."
         ),
+        "model_copy": "{} is the {} that goes into part {}.",
         "model_drawing": "Data flow",
         "model_flops": (
             "FLOPs are for one example; a multiplication and an addition are 2. Backward is "
@@ -103,9 +113,8 @@ LABELS = {
             "The code of this layer cannot be read, so it is written as one function with its "
             "derivatives."
         ),
+        "model_part": "{} belongs to part {} of the model.",
         "model_passed": "{} goes into a sum, which passes its gradient on",
-        "model_round": "Round {} repeats round {}. What changes: {}.",
-        "model_rounds": "Rounds {} to {} repeat round {}. From each round to the next: {}.",
         "model_stops": (
             "No parameter has gone into {}, so training needs no gradient there and computes none."
         ),
@@ -221,7 +230,7 @@ LABELS = {
         "kinks": "În punctele de frângere și la margini",
         "last_node": "Ieșirea este chiar pierderea, deci ∂L/∂L = 1 nu se scrie.",
         "layer": "strat",
-        "layers": "Straturi",
+        "costs": "Straturile și costurile lor",
         "learning_rate": "Rata de învățare este",
         "measured": (
             "Pe o direcție aleatoare, cu un gradient aleator la intrare, fiecare gradient se "
@@ -232,11 +241,18 @@ LABELS = {
         "measured_elsewhere": "Alte setări nu se măsoară aici. Aceasta le încearcă:",
         "method": "metodă",
         "model_batch": "N este numărul de exemple dintr-un lot.",
+        "model_block": "Blocul",
+        "model_inputs_one": "{} sunt intrările și {} ieșirea.",
+        "model_of_block": "{} ține de blocul {}.",
+        "model_of_step": "{} ține de pasul {}.",
+        "model_one": "{} este intrarea și {} ieșirea.",
+        "model_step": "Pasul",
         "model_cached": (
             "Octeți păstrați: cât ocupă, măsurat, ce se păstrează după un pas înainte, în "
             "antrenare, cu {} exemple. Un tablou păstrat de mai multe straturi se numără la "
             "primul dintre ele; parametrii nu se numără."
         ),
+        "model_copy": "{} este acel {} care intră în partea {}.",
         "model_drawing": "Fluxul datelor",
         "model_flops": (
             "Operațiile sunt pentru un exemplu; o înmulțire și o adunare sunt 2. Înapoi se "
@@ -255,9 +271,8 @@ LABELS = {
         "model_opaque": (
             "Codul acestui strat nu poate fi citit, deci este scris ca o funcție cu derivatele ei."
         ),
+        "model_part": "{} ține de partea {} a modelului.",
         "model_passed": "{} intră într-o sumă, care îi transmite gradientul",
-        "model_round": "Runda {} repetă runda {}. Ce se schimbă: {}.",
-        "model_rounds": "Rundele {} – {} repetă runda {}. De la fiecare la următoarea: {}.",
         "model_stops": (
             "Niciun parametru nu a intrat în {}, deci antrenarea nu are nevoie de gradient "
             "acolo și nu îl calculează."
@@ -320,3 +335,43 @@ def label(lang: str, key: str) -> str:
     if lang not in LABELS:
         raise ArgumentError(f"notes: lang {lang!r} is not known; allowed: {', '.join(LABELS)}")
     return LABELS[lang][key]
+
+
+#: Parts of models by their names in the code, in every language.
+_PARTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "en": {
+        "attention": "Attention",
+        "cross_attention": "Attention to the memory",
+        "decoder": "Decoder",
+        "dense": "Output",
+        "embedding": "Embedding",
+        "encoder": "Encoder",
+        "feed_forward": "Feed-forward",
+        "head": "Head",
+        "norm": "Normalisation",
+        "positions": "Positions",
+        "source": "Embedding of the source",
+        "target": "Embedding of the target",
+        "tokens": "Embedding",
+    },
+    "ro": {
+        "attention": "Atenția",
+        "cross_attention": "Atenția la memorie",
+        "decoder": "Decodorul",
+        "dense": "Ieșirea",
+        "embedding": "Încorporarea",
+        "encoder": "Codificatorul",
+        "feed_forward": "Rețeaua feed-forward",
+        "head": "Capul",
+        "norm": "Normalizarea",
+        "positions": "Pozițiile",
+        "source": "Încorporarea sursei",
+        "target": "Încorporarea țintei",
+        "tokens": "Încorporarea",
+    },
+}
+
+
+def part_name(name: str, lang: str) -> str:
+    """A part of a model in words; one without words of its own by its name in the code."""
+    return _PARTS[lang].get(name, name.replace("_", " "))

@@ -9,11 +9,9 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from handgrad.documents.formulas.formula import (
-    Fenced,
     Formula,
     FormulaRow,
     Fraction,
-    Script,
     Sign,
     Symbol,
     Text,
@@ -24,6 +22,7 @@ from handgrad.documents.story import PLACE, Pane, Quantity, Result, Story, Story
 from handgrad.equations.alive.opening import Opener, leaves_of, written
 from handgrad.equations.derived import Arrived, DerivedEquation
 from handgrad.equations.glossary import subscript
+from handgrad.equations.models.symbols import uncopied
 from handgrad.program import Node
 from handgrad.program.functions import is_array
 
@@ -145,7 +144,7 @@ class _Teller:
         of = {each.symbol: i for i, each in enumerate(self.quantities) if not each.backward}
         for each in self.quantities:
             symbol = _of_gradient(each.symbol)
-            beside = of.get(symbol, of.get(_uncopied(symbol))) if each.backward else None
+            beside = of.get(symbol, of.get(uncopied(symbol))) if each.backward else None
             yield each if beside is None else replace(each, beside=beside)
 
 
@@ -169,16 +168,6 @@ def _of_gradient(symbol: Formula) -> Formula:
     match symbol:
         case Fraction(_, FormulaRow((Symbol("partial"), *rest))):
             return row(*rest)
-    return symbol
-
-
-def _uncopied(symbol: Formula) -> Formula:
-    """A value that forks, for its copy that goes into one part: h for h with a number above."""
-    match symbol:
-        case Script(base, None, Fenced()):
-            return base.body if isinstance(base, Fenced) else base
-        case Script(base, sub, Fenced()):
-            return Script(base, sub)
     return symbol
 
 

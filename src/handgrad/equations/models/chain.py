@@ -63,6 +63,10 @@ class Chain:
         self.exact = exact
         self.needed = flow.needed
         self.found = Gradients()
+        #: The names of the symbols of layers that are written part by part.
+        self.names: set[Formula] = set()
+        #: The symbols of the loss.
+        self.taken: set[Formula] = set()
         #: The symbols of the parameters of nodes that are several ops.
         self.parameters: dict[int, Mapping[str, Formula]] = {}
         #: Other arrays that these have, with their symbols.
@@ -73,6 +77,7 @@ class Chain:
     def loss(self, subject: Subject) -> WrittenNode:
         """L, and ∂L/∂h of the output."""
         derivation = derive(subject, self.lang, dimensions=self.sizes)
+        self.taken = {each.symbol for each in derivation.symbols}
         (first,) = subject.gradients or ()
         output = self.flow.output
         y, gradient = self.run.values[output], derivation.gradients[first]
@@ -171,11 +176,19 @@ class Chain:
             value_symbol(node.number),
             (self._input(node),) if is_needed else (),
         )
-        number, exact = node.number, self.exact
         composed = Composer(
-            recorder.layer, number, recording, ends, self.sizes, self.lang, exact=exact
+            recorder.layer,
+            node.number,
+            recording,
+            ends,
+            self.sizes,
+            self.lang,
+            exact=self.exact,
+            is_alone=len(self.flow.nodes) == 1,
+            taken=self.taken,
         ).composed()
         self.parameters[node.number] = composed.parameters
+        self.names.update(composed.names)
         self.given += composed.given
         if is_needed:
             self._keep(node, composed.dx)
@@ -205,6 +218,11 @@ class Chain:
             self._keep(node, dx)
             backward.append(self._equation(self._input_gradient(node), _chained(y, x), dx))
         return WrittenNode(node, (OpCall((forward,)),), (OpCall(tuple(backward)),), is_opaque=True)
+
+    @property
+    def is_plain(self) -> bool:
+        """True where no layer is written part by part."""
+        return not self.names
 
     def symbols_of(self, node: Node) -> Mapping[str, Formula]:
         """The symbol of every parameter of a node."""

@@ -2,13 +2,13 @@
 
 The parts of a layer are numbered in the order in which they run: part 3.2 is the second of node 3.
 The symbols of an op have the number of its part, as W_3.2; what a part takes has the symbol of the
-part that gave it.
+part that gave it. At the end every numbered symbol gets a name by its role.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
@@ -25,6 +25,7 @@ from handgrad.equations.models.calls import Calls, are_close, op_of, outputs_of
 from handgrad.equations.models.graph import PassGraph, inner_inputs
 from handgrad.equations.models.names import activation_names, is_first_state, numbered_names
 from handgrad.equations.models.recording import Recording
+from handgrad.equations.models.roles import Roles
 from handgrad.equations.models.rounds import Numbers
 from handgrad.equations.models.steps import (
     OpCall,
@@ -72,6 +73,8 @@ class Composed:
     given: tuple[tuple[Formula, Any], ...]
     dx: Any
     gradients: Mapping[str, Any]
+    #: The names of its symbols where it is written part by part.
+    names: Collection[Formula] = ()
 
 
 @dataclass(frozen=True)
@@ -116,8 +119,9 @@ class Composer:
     """Writes one layer from its recording.
 
     Unless `exact`, calls of one op on arrays of the same shapes share a derivation: their equations
-    are the same, and have the values of the first. Raises ProgramError for a layer of several
-    outputs.
+    are the same, and have the values of the first. `taken` are symbols of what stands beside the
+    layer on the page, such as its loss; where it is not `is_alone`, its symbols have its number.
+    Raises ProgramError for a layer of several outputs.
     """
 
     def __init__(
@@ -130,7 +134,10 @@ class Composer:
         lang: str,
         *,
         exact: bool = True,
+        is_alone: bool = True,
+        taken: Collection[Formula] = (),
     ) -> None:
+        self.is_alone, self.taken = is_alone, taken
         self.layer, self.number, self.ends, self.sizes = layer, number, ends, sizes
         self.graph = PassGraph(layer, recording)
         self.derivations = Calls(self.graph, sizes, lang, exact=exact)
@@ -171,7 +178,26 @@ class Composer:
             self._parameter(name)
         dx, gradients = values_of(self.graph.backward.result)
         given = tuple((self.symbols[each], each.value) for each in self._given)
-        return Composed(forward, backward, others, self.parameters, given, dx, gradients)
+        found = Composed(forward, backward, others, self.parameters, given, dx, gradients)
+        return found if self._numbers.only else self._by_roles(found)
+
+    def _by_roles(self, found: Composed) -> Composed:
+        """The same with names in the place of numbers."""
+        behind = [*found.backward, *(part for other in found.others for part in other.parts)]
+        mark = "" if self.is_alone else str(self.number)
+        roles = Roles(found.forward, behind, found.parameters, mark=mark, taken=self.taken)
+        others = (replace(each, parts=roles.told(each.parts)) for each in found.others)
+        return replace(
+            found,
+            forward=roles.told(found.forward),
+            backward=roles.told(found.backward),
+            others=tuple(others),
+            parameters={
+                name: renamed(symbol, roles.names) for name, symbol in found.parameters.items()
+            },
+            given=tuple((renamed(symbol, roles.names), value) for symbol, value in found.given),
+            names=tuple(roles.names.values()),
+        )
 
     # Forward
 
@@ -227,9 +253,9 @@ class Composer:
         backward = self.derivations.backward(node, derivation)
         behind = tuple(rewritten(each, names, copies) for each in backward)
         title = ("", "") if self._numbers.only else (number, op_of(node))
-        path, block = self.graph.path(node), self._block(node)
+        path, loop = self.graph.path(node), self._loop(node)
         self.calls[node] = _Call(OpCall(behind, (), (), *title, path), symbols, gradients)
-        return OpCall((*starts, *forward), settings, functions, *title, path, block)
+        return OpCall((*starts, *forward), settings, functions, *title, path, loop)
 
     def _starts(
         self, node: Node, derivation: PairDerivation, names: dict[Formula, Formula]
@@ -261,7 +287,7 @@ class Composer:
                 if self.graph.outputs[node]:
                     yield from self._written()
                     self._numbers.enter(self.graph.rounds.get(node))
-                    yield replace(self.calls[node.args[1]].part, block=self._block(node))
+                    yield replace(self.calls[node.args[1]].part, loop=self._loop(node))
             elif node in self.graph.owners:
                 call = self.graph.owners[node]
                 name = samples.gradient_names(op_of(call))[node.args[1]]
@@ -303,16 +329,30 @@ class Composer:
         dx, gradients = self.graph.backward.result
         pairs += [(node, self._parameter(name)) for name, node in gradients.items()]
         pairs += zip(in_order(dx), self.ends.copies, strict=False)
+        sums = dict(self._sums())
         for node, symbol in pairs:
             if isinstance(node, Node):
-                found.setdefault(node, []).append(gradient_of(symbol))
+                several = found.setdefault(node, [])
+                if symbol in sums:
+                    several.insert(0, gradient_of(sums[symbol]))
+                several.append(gradient_of(symbol))
         return found
+
+    def _sums(self) -> Iterator[tuple[Formula, Formula]]:
+        """What goes into a sum alone, and that sum, which passes its gradient on as it is."""
+        for each in self.graph.needed(self.graph.forward):
+            if each.op != "add" or each not in self.symbols:
+                continue
+            for operand in each.operands:
+                alone = self.graph.forks[operand] == 1 and operand in self.symbols
+                if alone and np.shape(operand.value) == np.shape(each.value):
+                    yield self.symbols[operand], self.symbols[each]
 
     def _reach(self, node: Node, targets: Mapping[Node, list[Formula]]) -> None:
         """Say what else a node is that has its symbol."""
         for each in targets.get(node, ()):
             if each != self.symbols[node] and each not in self.known:
-                self._line(node, each, node.operands[0] if node.operands else node)
+                self._line(node, each, node)
 
     # Lines
 
@@ -328,7 +368,7 @@ class Composer:
         found = replace(found, nodes=(node,), arrived=arrived, is_decided=is_decided)
         self.symbols.setdefault(node, symbol)
         self.known.add(symbol)
-        self._lines.append((self._numbers.current, self.graph.path(at), self._block(at), found))
+        self._lines.append((self._numbers.current, self.graph.path(at), self._loop(at), found))
 
     def _arrived(self, node: Node) -> Iterator[Arrived]:
         """The values with symbols that a value is made of, or the value itself if it has one."""
@@ -351,10 +391,10 @@ class Composer:
             for name, (symbol, words) in self.writer.scope.helpers.items()
             if words
         )
-        for (path, block), group in groupby(self._lines, key=lambda each: each[1:3]):
+        for (path, loop), group in groupby(self._lines, key=lambda each: each[1:3]):
             lines = list(group)
             equations = tuple(equation for *_, equation in lines)
-            yield OpCall(equations, (), functions, lines[0][0], "", path, block)
+            yield OpCall(equations, (), functions, lines[0][0], "", path, loop)
         self._lines.clear()
 
     # Symbols
@@ -364,9 +404,9 @@ class Composer:
         self._numbers.enter(self.graph.rounds.get(node))
         return self._numbers.next()
 
-    def _block(self, node: Node) -> tuple[str, int] | None:
+    def _loop(self, node: Node) -> tuple[str, int] | None:
         """The loop of alike rounds that a node is in, and the round."""
-        return self._numbers.block(self.graph.rounds.get(node))
+        return self._numbers.loop(self.graph.rounds.get(node))
 
     def _symbol(self, node: Node) -> Formula:
         """The symbol of a value, with its number: by its name, if it has one."""
@@ -385,9 +425,7 @@ class Composer:
                     if isinstance(known, Text) and own is not None:
                         self.parameters[name] = numbered(own, self._numbers.current)
                     else:
-                        is_one = list(self._plain.values()).count(known) == 1
-                        number = str(self.number) if is_one else self._numbers.current
-                        self.parameters[name] = numbered(known, number)
+                        self._parameter(name)
                 self.symbols[value] = self._parameter(name)
             elif own is not None:
                 self.symbols[value] = numbered(own, self._numbers.current)
@@ -396,6 +434,10 @@ class Composer:
 
     def _parameter(self, name: str) -> Formula:
         if name not in self.parameters:
-            axes = np.ndim(self.layer.parameters[name])
-            self.parameters[name] = parameter_symbol(name, axes, self.number)
+            if self._numbers.only:
+                axes = np.ndim(self.layer.parameters[name])
+                self.parameters[name] = parameter_symbol(name, axes, self.number)
+            else:
+                number = f"{self.number}.0.{len(self.parameters)}"
+                self.parameters[name] = numbered(self._plain[name], number)
         return self.parameters[name]

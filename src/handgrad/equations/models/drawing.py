@@ -54,6 +54,18 @@ class Box:
 
 
 @dataclass(frozen=True)
+class FrameBox:
+    """A rectangle around what belongs together, its title at the left and `times` at the right."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    title: str
+    times: str = ""
+
+
+@dataclass(frozen=True)
 class Polyline:
     """Straight pieces from corner to corner; it hops over the places in `over`, all on its first
     horizontal piece, and ends in an arrowhead or not."""
@@ -93,7 +105,7 @@ class Words:
     label: Label
 
 
-Shape: TypeAlias = Box | Polyline | Plus | Dot | Words
+Shape: TypeAlias = Box | FrameBox | Polyline | Plus | Dot | Words
 PLUS_RADIUS: Final = _RADIUS
 
 
@@ -118,6 +130,11 @@ def text_width(label: Label, size: float = TEXT_SIZE) -> float:
     )
 
 
+def spoken(label: Label) -> str:
+    """What a label says, without its form."""
+    return "".join(piece.text for piece in _pieces(label))
+
+
 def baselines(box: Box) -> Iterator[float]:
     """The height of each line of text in a box, around its middle."""
     step = 16.0
@@ -129,6 +146,13 @@ def _drawn(shape: Shape) -> Iterator[str]:
     match shape:
         case Box():
             yield from _box(shape)
+        case FrameBox(x, y, width, height, title, times):
+            yield (
+                f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="8" '
+                'fill="none" stroke="currentColor" stroke-opacity="0.45" stroke-dasharray="2 3"/>'
+            )
+            yield _text(x + 8, y + 17, "start", title)
+            yield _text(x + width - 8, y + 17, "end", times)
         case Polyline():
             yield from _line(shape)
         case Plus(kind, x, y):

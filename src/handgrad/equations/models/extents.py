@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from handgrad.equations.models.flow import Fork, Node, Parts
+from handgrad.equations.models.drawing import text_width
+from handgrad.equations.models.flow import Fork, Group, Node, Parts
+from handgrad.equations.models.plan import DataFlow
 
 #: The box of a layer, and that of the input or the output.
 BOX_WIDTH: Final = 168.0
@@ -15,11 +17,17 @@ END_HEIGHT: Final = 26.0
 #: How far the lines of a column are from its middle, and how long they are between two boxes.
 OFFSET: Final = 11.0
 EDGE: Final = 44.0
+#: How far from the middle a label begins, and from its end what stands next.
+LABEL: Final = OFFSET + 6.0 + 3.0
 #: How far apart gradients meet and the value forks.
 FORK: Final = 18.0
 #: Between a label and the ⊕ below it.
 GAP: Final = 6.0
 MARGIN: Final = 6.0
+
+#: Around what stands in a frame, and for its title.
+FRAME: Final = 10.0
+HEAD: Final = 24.0
 
 #: Half the room for a column of layers with their labels, and for one of lines alone.
 _HALF: Final = 94.0
@@ -36,22 +44,49 @@ class Extent(NamedTuple):
     right: float
 
 
-def column_extent(parts: Parts) -> Extent:
+def column_extent(parts: Parts, plan: DataFlow) -> Extent:
     left, right = _HALF, _HALF
     for part in parts:
         if isinstance(part, Fork):
-            left = max(left, column_extent(part.inner).left)
-            right = max(right, lane(part) + _lane_extent(part).right)
+            main, side = ways(part)
+            left = max(left, _way_extent(main, plan).left)
+            right = max(right, lane(part, plan) + _way_extent(side, plan).right)
+            left, right = _around(plan, part.join.number, None, left, right)
+        elif isinstance(part, Group):
+            inside = column_extent(part.parts, plan)
+            left, right = max(left, inside.left + FRAME), max(right, inside.right + FRAME)
+            left, right = _around(plan, part.number, None, left, right)
+        else:
+            left, right = _around(plan, part.inputs[0], part.number, left, right)
+            left, right = _around(plan, part.number, None, left, right)
     return Extent(left, right)
 
 
-def lane(fork: Fork) -> float:
-    """How far to the right the middle of the skip's column is."""
-    return column_extent(fork.inner).right + _APART + _lane_extent(fork).left
+def _around(
+    plan: DataFlow, value: int, into: int | None, left: float, right: float
+) -> tuple[float, float]:
+    """Room for what stands beside the lines of a value, or of its copy that goes into a box."""
+    drawn = plan.values[value]
+    gradient = drawn.gradient if into is None else drawn.copies.get(into)
+    if into is None:
+        left = max(left, *(LABEL + text_width(each) for each in (drawn.symbol, drawn.shape)))
+    return left, right if gradient is None else max(right, LABEL + text_width(gradient))
 
 
-def _lane_extent(fork: Fork) -> Extent:
-    return column_extent(fork.skip) if fork.skip else Extent(_LANE, _LANE)
+def ways(fork: Fork) -> tuple[Parts, Parts]:
+    """What stands in the column of a fork, and what beside it: a value that is only added again
+    goes straight on, past what is done with it."""
+    return (fork.inner, fork.skip) if fork.skip else (fork.skip, fork.inner)
+
+
+def lane(fork: Fork, plan: DataFlow) -> float:
+    """How far to the right the middle of the column beside is."""
+    main, side = (_way_extent(each, plan) for each in ways(fork))
+    return main.right + _APART + side.left
+
+
+def _way_extent(parts: Parts, plan: DataFlow) -> Extent:
+    return column_extent(parts, plan) if parts else Extent(_LANE, _LANE)
 
 
 def column_height(parts: Parts) -> float:
@@ -61,6 +96,8 @@ def column_height(parts: Parts) -> float:
         if isinstance(part, Fork):
             longer = max(column_height(part.inner), column_height(part.skip))
             total += 2 * EDGE + GAP + 2 * FORK + longer
+        elif isinstance(part, Group):
+            total += 2 * EDGE + HEAD + column_height(part.parts)
         else:
             total += EDGE + BOX_HEIGHT
     return total
@@ -72,7 +109,7 @@ def page_parts(parts: Parts) -> list[Parts]:
     ends = 2 * MARGIN + END_HEIGHT + EDGE + BOX_HEIGHT
     pages = math.ceil(sum(heights) / (_PAGE - ends))
     share = sum(heights) / pages
-    groups: list[list[Node | Fork]] = [[]]
+    groups: list[list[Node | Fork | Group]] = [[]]
     filled = 0.0
     for part, height in zip(parts, heights, strict=True):
         if groups[-1] and filled + height / 2 > share * len(groups):

@@ -52,7 +52,23 @@ class Fork:
     join: Node
 
 
-Parts: TypeAlias = tuple[Node | Fork, ...]
+@dataclass(frozen=True)
+class Group:
+    """Parts in a frame with a title, which stand for `times` alike ones.
+
+    Outside, `taken` goes in and `number` comes out; inside, these are `start` and `end`.
+    """
+
+    title: str
+    times: int
+    taken: int
+    number: int
+    start: int
+    end: int
+    parts: Parts
+
+
+Parts: TypeAlias = tuple[Node | Fork | Group, ...]
 
 
 @dataclass(frozen=True)
@@ -150,6 +166,8 @@ def _nodes(parts: Parts) -> Iterator[Node]:
             yield from _nodes(part.inner)
             yield from _nodes(part.skip)
             yield part.join
+        elif isinstance(part, Group):
+            yield from _nodes(part.parts)
         else:
             yield part
 
@@ -160,6 +178,8 @@ def _forks(parts: Parts) -> Iterator[Fork]:
             yield from _forks(part.inner)
             yield from _forks(part.skip)
             yield part
+        elif isinstance(part, Group):
+            yield from _forks(part.parts)
 
 
 Read: TypeAlias = tuple[Parts, int, Shape]  # the parts, and the value they give with its shape

@@ -94,7 +94,10 @@ class PassGraph:
             return True
         if node.op in ARRANGING | CONSTANT or self._goes_into_store(node):
             return False
-        return len(self._users[node]) > 1 or node.name.isidentifier()
+        later = self._users[node]
+        if node.op == "add" and node.name == "dx" and [each.op for each in later] == ["add"]:
+            return False  # a part of a longer sum of gradients
+        return len(later) > 1 or node.name.isidentifier()
 
     def _goes_into_store(self, node: Node) -> bool:
         """True for an array of which some elements are set before anything reads it."""

@@ -1,19 +1,20 @@
-"""Where everything in the drawing of a model stands: layers in a column, a skip at its right.
+"""Where everything in the drawing of a model stands: parts in a column, side ways beside it.
 
-Values go down on the left of every column and gradients come up on its right. Where a value forks,
-a line leaves to the column of the skip, and the two gradients that come back meet in a ⊕; at the
-end of a Residual it is the other way round.
+Values go down on the left of every column and gradients come up on its right. A value that is only
+added again goes straight on, and a line leaves to the column of what is done with it; the two
+gradients that come back meet in a ⊕. At the sum it is the other way round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from handgrad.equations.models.drawing import (
     PLUS_RADIUS,
     Box,
     Dot,
+    FrameBox,
     Kind,
     Label,
     Plus,
@@ -28,15 +29,18 @@ from handgrad.equations.models.extents import (
     END_HEIGHT,
     END_WIDTH,
     FORK,
+    FRAME,
     GAP,
+    HEAD,
     MARGIN,
     OFFSET,
     column_extent,
     lane,
     page_parts,
+    ways,
 )
-from handgrad.equations.models.flow import Flow, Fork, Node, Parts
-from handgrad.equations.models.symbols import inline, value_gradient, value_symbol
+from handgrad.equations.models.flow import Fork, Group, Node, Parts
+from handgrad.equations.models.plan import DataFlow
 
 
 @dataclass(frozen=True)
@@ -65,24 +69,21 @@ class Page:
     nodes: tuple[Node, ...]
 
 
-def pages(
-    flow: Flow, texts: Mapping[int, Sequence[Label]], start: Sequence[Label], end: Sequence[Label]
-) -> list[Page]:
+def pages(plan: DataFlow, start: Sequence[Label], end: Sequence[Label]) -> list[Page]:
     """The drawing in as many parts as fit on a page each.
 
-    `texts` are the lines in the box of each node that is no sum, `start` those of the input and
-    `end` those of the loss; without a loss the output stands there.
+    `start` are the lines of the input and `end` those of the loss; without a loss the output
+    stands there.
     """
-    groups = page_parts(flow.parts)
+    groups = page_parts(plan.parts)
     found = []
     value = 0
     for i, parts in enumerate(groups):
-        extent = column_extent(parts)
-        placer = _Placer(flow, texts)
-        above = tuple(start) if i == 0 else (value_symbol(value),)
-        last = parts[-1]
-        value = last.join.number if isinstance(last, Fork) else last.number
-        below = tuple(end) if i == len(groups) - 1 else (value_symbol(value),)
+        extent = column_extent(parts, plan)
+        placer = _Placer(plan)
+        above = tuple(start) if i == 0 else (plan.values[value].symbol,)
+        value = number_of(parts[-1])
+        below = tuple(end) if i == len(groups) - 1 else (plan.values[value].symbol,)
         height = placer.page(parts, MARGIN + extent.left, above, below)
         width = extent.left + extent.right + 2 * MARGIN
         found.append(Page(tuple(placer.shapes), width, height, placer.nodes))
@@ -92,10 +93,9 @@ def pages(
 class _Placer:
     """Puts the shapes of one page in their places."""
 
-    def __init__(self, flow: Flow, texts: Mapping[int, Sequence[Label]]) -> None:
-        self.flow = flow
-        self.texts = texts
-        self.needed = flow.needed
+    def __init__(self, plan: DataFlow) -> None:
+        self.plan = plan
+        self.needed = {value for value, each in plan.values.items() if each.gradient is not None}
         self.shapes: list[Shape] = []
         self.placed: list[Node] = []
 
@@ -107,8 +107,7 @@ class _Placer:
         self, parts: Parts, middle: float, above: tuple[Label, ...], below: tuple[Label, ...]
     ) -> float:
         """A column between what is at its ends: the input, the loss, or a value. Its height."""
-        first = parts[0]
-        start = first.start if isinstance(first, Fork) else first.inputs[0]
+        start = _taken_by(parts[0])
         y = MARGIN + self.end(middle, MARGIN, above)
         end = self.column(parts, middle, End(y, start, y, y))
         self.edge(middle, end, end.y + EDGE)
@@ -118,6 +117,8 @@ class _Placer:
         for part in parts:
             if isinstance(part, Fork):
                 end = self.fork(part, middle, end)
+            elif isinstance(part, Group):
+                end = self.group(part, middle, end)
             else:
                 end = self.node(part, middle, end)
         return end
@@ -125,14 +126,14 @@ class _Placer:
     def node(self, node: Node, middle: float, end: End) -> End:
         y = end.y + EDGE
         self.edge(middle, end, y, into=node)
-        self.box(middle, y, tuple(self.texts[node.number]))
+        self.box(middle, y, self.plan.texts[node.number])
         self.placed.append(node)
         below = y + BOX_HEIGHT
         return End(below, node.number, below, below)
 
     def fork(self, fork: Fork, middle: float, end: End) -> End:
         """⊕ of the gradients, the dot where the value forks, both ways, and the sum below them."""
-        beside = middle + lane(fork)
+        beside = middle + lane(fork, self.plan)
         y_plus = end.y + EDGE
         y_dot = y_plus + FORK
         left, right = middle - OFFSET, middle + OFFSET
@@ -150,13 +151,29 @@ class _Placer:
         over = (right,) if grows else ()
         self.line("forward", (left, y_dot), (beside - OFFSET, y_dot), arrow=False, over=over)
         y = y_dot + 2
-        inner = End(y, fork.start, y_dot, y_plus + PLUS_RADIUS, named=False)
-        skip = End(y, fork.start, y_dot, y_dot, arrow=False, named=False)
-        inner = self.column(fork.inner, middle, inner)
-        skip = self.column(fork.skip, beside, skip)
-        return self.join(fork, middle, beside, inner, skip)
+        main, side = ways(fork)
+        straight = End(y, fork.start, y_dot, y_plus + PLUS_RADIUS, named=False)
+        turned = End(y, fork.start, y_dot, y_dot, arrow=False, named=False)
+        straight = self.column(main, middle, straight)
+        turned = self.column(side, beside, turned)
+        return self.join(fork, middle, beside, straight, turned)
+
+    def group(self, group: Group, middle: float, end: End) -> End:
+        """A frame around the parts of a block; lines go through its edges."""
+        top = end.y + EDGE
+        self.edge(middle, end, top)
+        inner = self.column(group.parts, middle, End(top + HEAD, group.start, top, top))
+        bottom = inner.y + EDGE
+        self.edge(middle, inner, bottom)
+        extent = column_extent(group.parts, self.plan)
+        left, right = middle - extent.left - FRAME / 2, middle + extent.right + FRAME / 2
+        times = f"× {group.times}" if group.times > 1 else ""
+        frame = FrameBox(left, top, right - left, bottom - top, group.title, times)
+        self.shapes.append(frame)
+        return End(bottom, group.number, bottom, bottom)
 
     def join(self, fork: Fork, middle: float, beside: float, inner: End, skip: End) -> End:
+        """The sum of what comes along the column and beside it, and where its gradient forks."""
         left, right = middle - OFFSET, middle + OFFSET
         y_plus = max(inner.y, skip.y) + EDGE + GAP
         y_dot = y_plus + FORK
@@ -187,21 +204,19 @@ class _Placer:
     ) -> None:
         """Both lines between the end of a column and what comes below it, with what they carry."""
         left, right = middle - OFFSET, middle + OFFSET
+        value = self.plan.values[end.value]
         self.line("forward", (left, end.forward), (left, forward_to or to), arrow=arrow)
         baseline = end.y + 19
         if end.named:
-            self.words("forward", left, baseline, value_symbol(end.value))
-            shapes = (self.flow.shape(end.value),) if end.value else self.flow.input_shapes
-            written = ["×".join(map(str, each)) or "1" for each in shapes]
-            self.words("forward", left, baseline + 15, ", ".join(written))
-        if end.value not in self.needed:
+            self.words("forward", left, baseline, value.symbol)
+            self.words("forward", left, baseline + 15, value.shape)
+        gradient = value.gradient
+        if gradient is None:
             return
         self.line("backward", (right, to), (right, end.backward), arrow=end.arrow)
-        forks = len(self.flow.uses(end.value)) > 1
-        if end.named or (forks and into is not None):
-            through = into.number if into is not None and forks else None
-            gradient = inline(value_gradient(end.value, through))
-            self.words("backward", right, baseline, gradient)
+        copy = None if into is None else value.copies.get(into.number)
+        if end.named or copy is not None:
+            self.words("backward", right, baseline, copy or gradient)
 
     def words(self, kind: Kind, x: float, y: float, label: Label) -> None:
         gap = -6.0 if kind == "forward" else 6.0
@@ -227,3 +242,18 @@ class _Placer:
         box = Box(middle - END_WIDTH / 2, y, END_WIDTH, END_HEIGHT, lines, soft=True)
         self.shapes.append(box)
         return END_HEIGHT
+
+
+def number_of(part: Node | Fork | Group) -> int:
+    """The value that a part gives."""
+    return part.join.number if isinstance(part, Fork) else part.number
+
+
+def _taken_by(part: Node | Fork | Group) -> int:
+    """The value that a part takes."""
+    match part:
+        case Fork(start):
+            return start
+        case Group():
+            return part.taken
+    return part.inputs[0]

@@ -151,16 +151,17 @@ def _written(
     chain = Chain(flow, run, sizes, lang, exact=numbers)
     last = _last_step(chain, loss, target)
     steps = [(chain.gathered(node.number), chain.node(node)) for node in reversed(flow.nodes)]
-    blocks: list[Block] = list(overview.table(cost, _count(measured), lang))
-    blocks += overview.drawings(flow, loss, lang, chain.symbols_of)
+    written = [step for _, step in reversed(steps)]
+    blocks: list[Block] = list(overview.drawings(overview.plan(chain, written), loss, lang))
     if refused:
         blocks.append(Paragraph((f"{label(lang, 'model_too_large')} ", Mono(refused), ".")))
     sections = Sections(flow, chain, type(loss).__name__, numbers)
     if numbers:
         blocks += sections.given(x, parameters)
-    blocks += sections.forward([step for _, step in reversed(steps)], last)
+    blocks += sections.forward(written, last)
     blocks += sections.backward(steps, last)
     blocks += sections.updates(optimizer, parameters)
+    blocks.append(overview.table(cost, _count(measured), lang))
     passes = sections.computed["forward"], sections.computed["backward"]
     return tuple(blocks), story(*passes, sections.board.anchor) if alive else None
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from handgrad.documents.document import (
     Block,
     Content,
+    Details,
     Figure,
-    Heading,
     Link,
     Mono,
     Paragraph,
@@ -18,12 +19,15 @@ from handgrad.documents.document import (
 )
 from handgrad.documents.formulas.formula import Formula, Sign, separated
 from handgrad.documents.labels import label
+from handgrad.equations.models.chain import Chain
 from handgrad.equations.models.costs import Cost
-from handgrad.equations.models.drawing import Label, svg, text_width
+from handgrad.equations.models.drawing import Label, spoken, svg, text_width
 from handgrad.equations.models.extents import BOX_WIDTH
 from handgrad.equations.models.flow import Flow, Node
 from handgrad.equations.models.layout import Page, pages
 from handgrad.equations.models.names import activation_of, parameters_of
+from handgrad.equations.models.plan import DataFlow, plan_of_flow, plan_of_parts
+from handgrad.equations.models.steps import WrittenNode
 from handgrad.equations.models.symbols import LOSS
 from handgrad.equations.models.tikz import tikz
 
@@ -35,11 +39,11 @@ _UNKNOWN: Final = "–"
 _ROOM: Final = BOX_WIDTH - 12
 
 
-def table(costs: Sequence[Cost], examples: int, lang: str) -> Iterator[Block]:
+def table(costs: Sequence[Cost], examples: int, lang: str) -> Details:
     """One row for every node, and the totals; how bytes and FLOPs are counted below it."""
     keys = ("layer", "shape", "parameters", "bytes_cached", "flops_forward")
     header: tuple[Content, ...] = ("", *(label(lang, key) for key in (*keys, "flops_backward")))
-    rows = [_row(cost, lang) for cost in costs]
+    rows = [_row(cost, lang, several=len(costs) > 1) for cost in costs]
     totals = (
         sum(cost.parameters for cost in costs),
         sum(cost.cached for cost in costs),
@@ -47,10 +51,17 @@ def table(costs: Sequence[Cost], examples: int, lang: str) -> Iterator[Block]:
         sum(cost.backward or 0 for cost in costs),
     )
     total = tuple(Strong(_count(each, lang)) for each in totals)
-    yield Heading(label(lang, "layers"), anchor="layers")
-    yield Table(header, (*rows, ("", Strong(label(lang, "total")), "", *total)), align="rllrrrr")
-    yield Paragraph(label(lang, "model_cached").format(examples))
-    yield Paragraph(label(lang, "model_flops"))
+    summed: tuple[Content, ...] = ("", Strong(label(lang, "total")), "", *total)
+    return Details(
+        label(lang, "costs"),
+        (
+            Table(header, (*rows, summed), align="rllrrrr"),
+            Paragraph(label(lang, "model_cached").format(examples)),
+            Paragraph(label(lang, "model_flops")),
+        ),
+        level=1,
+        anchor="layers",
+    )
 
 
 def kind(node: Node) -> str:
@@ -62,29 +73,49 @@ def kind(node: Node) -> str:
     return name if activation in (None, "identity") else f"{name}, {activation}"
 
 
-def drawings(flow: Flow, loss: Any, lang: str, symbols: Symbols = parameters_of) -> Iterator[Block]:
+def drawings(plan: DataFlow, loss: Any, lang: str) -> Iterator[Block]:
     """The data flow, in as many figures as fit on a page each."""
-    texts = {node.number: _texts(node, symbols(node)) for node in flow.nodes if not node.is_sum}
     start = (label(lang, "input"),)
     end: tuple[Label, ...] = (label(lang, "output"),)
     if loss is not None:
         end = (type(loss).__name__, LOSS)
-    yield Heading(label(lang, "model_drawing"), anchor="drawing")
-    found = pages(flow, texts, start, end)
+    found = pages(plan, start, end)
     for i, page in enumerate(found):
         title = label(lang, "model_drawing")
         caption = label(lang, "model_lines") if i == 0 else ""
         if len(found) > 1:
             caption = f"{i + 1}/{len(found)}. {caption}".rstrip()
-        described = _described(page, lang)
+        described = _described(plan, page, lang)
         drawn = svg(page.shapes, page.width, page.height, title=title, description=described)
         yield Figure(drawn, tikz(page.shapes), caption, described)
 
 
-def _row(cost: Cost, lang: str) -> tuple[Content, ...]:
+def plan(chain: Chain, written: Sequence[WrittenNode]) -> DataFlow:
+    """What is drawn of a model: its layers, or the parts of the only one that it has."""
+    flow = chain.flow
+    if len(flow.nodes) == 1 and not chain.is_plain:
+        (node,) = flow.nodes
+        found = plan_of_parts(flow, written[0], chain.symbols_of(node), chain.lang)
+        if found is not None:
+            texts = {number: _fitting(*each) for number, each in found.texts.items()}
+            return replace(found, texts=texts)
+    return layers(flow, chain.symbols_of)
+
+
+def layers(flow: Flow, symbols: Symbols = parameters_of) -> DataFlow:
+    """The layers of a model, each with its parameters in its box."""
+    texts = {
+        node.number: _fitting(f"{node.number}  {kind(node)}", *symbols(node).values())
+        for node in flow.nodes
+        if not node.is_sum
+    }
+    return plan_of_flow(flow, texts)
+
+
+def _row(cost: Cost, lang: str, *, several: bool) -> tuple[Content, ...]:
     node = cost.node
     return (
-        Link(str(node.number), f"#forward-{node.number}"),
+        Link(str(node.number), f"#forward-{node.number}") if several else str(node.number),
         (f"{kind(node)} ", Mono(node.name)) if node.name else kind(node),
         "×".join(map(str, node.shape)) or "1",
         _count(cost.parameters, lang),
@@ -101,23 +132,24 @@ def _count(value: int | None, lang: str) -> str:
     return f"{value:,}" if lang == "en" else f"{value:,}".replace(",", ".")
 
 
-def _texts(node: Node, parameters: Mapping[str, Formula]) -> tuple[Label, ...]:
-    """The lines in a node's box: what it is, and as many of its parameters as have room."""
-    words = f"{node.number}  {kind(node)}"
+def _fitting(words: Label, *symbols: Label) -> tuple[Label, ...]:
+    """The lines in a box: what it is, and as many of its parameters as have room."""
+    assert isinstance(words, str)
     while text_width(words) > _ROOM:
         words = words.rstrip("…")[:-1] + "…"
-    symbols = list(parameters.values())
-    shown = separated(tuple(symbols))
-    while symbols and text_width(shown) > _ROOM:
-        symbols.pop()
-        shown = separated((*symbols, Sign("⋯")))
-    return (words, shown) if symbols else (words,)
+    formulas = [each for each in symbols if not isinstance(each, str)]
+    shown = separated(tuple(formulas))
+    while formulas and text_width(shown) > _ROOM:
+        formulas.pop()
+        shown = separated((*formulas, Sign("⋯")))
+    return (words, shown) if formulas else (words,)
 
 
-def _described(page: Page, lang: str) -> str:
-    """The drawing in words: 3 Dense (h2), 4 Residual (h1 + h3)."""
-    of = [" + ".join(f"h{value}" for value in node.inputs) for node in page.nodes]
-    parts = [
-        f"{node.number} {kind(node)} ({value})" for node, value in zip(page.nodes, of, strict=True)
-    ]
-    return f"{label(lang, 'model_drawing')}: {', '.join(parts)}."
+def _described(plan: DataFlow, page: Page, lang: str) -> str:
+    """The drawing in words: each box or sum, with what goes into it."""
+    found = []
+    for node in page.nodes:
+        values = " + ".join(spoken(plan.values[value].symbol) for value in node.inputs)
+        words = "+" if node.is_sum else plan.texts[node.number][0]
+        found.append(f"{words} ({values})")
+    return f"{label(lang, 'model_drawing')}: {', '.join(found)}."

@@ -1,48 +1,31 @@
-"""Rounds of a loop that compute alike: the first is written out, and what changes after it.
+"""Blocks that compute alike are written once, with a letter in the place of their number.
 
-Such are the blocks of a long model and the steps of a decoder. A part of a loop has a number with
+Such are the blocks of a transformer and the steps of a decoder. A part of a loop has a number with
 that of the round in it: 1.5.2.7 is part 7 in round 2 of the loop that is part 5 of node 1.
 """
 
 from __future__ import annotations
 
-import copy
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any
 
-from handgrad.documents.formulas.formula import (
-    Fenced,
-    Formula,
-    FormulaRow,
-    Fraction,
-    Number,
-    Script,
-    Sign,
-    Symbol,
-    row,
-)
+from handgrad.documents.formulas.formula import Formula, FormulaRow, Number, Sign, row
 from handgrad.equations.equations import DerivedEquation
-from handgrad.equations.models.steps import OpCall
+from handgrad.equations.models.steps import Block, OpCall
 from handgrad.program import Node, Round
-
-#: The most symbols that may stand for others from the first round to the second.
-_MOST_OTHERS = 6
 
 
 @dataclass(frozen=True)
-class Repeated:
-    """Rounds, counted from 1, that do what the round before them does.
+class Alike:
+    """Blocks that do the same, by their numbers in order: their parts with the counter in the
+    place of the number, or as they are where it is one block alone."""
 
-    `changes` lead from the text of each round to that of the next: numbers, names of layers, and
-    symbols.
-    """
-
-    first: int
-    last: int
-    changes: tuple[tuple[Formula | str, Formula | str], ...]
+    parts: tuple[OpCall, ...]
+    counter: Formula
+    numbers: tuple[int, ...]
 
 
 #: The fewest rounds of a loop that has numbers for them.
@@ -85,7 +68,7 @@ class Numbers:
             self.current = f"{self._prefix}.{self._loops[loop]}.{number + 1}.{self._inner}"
         return self.current
 
-    def block(self, place: tuple[int, int] | None) -> tuple[str, int] | None:
+    def loop(self, place: tuple[int, int] | None) -> tuple[str, int] | None:
         return None if place is None else (f"{self._prefix}.{self._loops[place[0]]}", place[1])
 
 
@@ -114,154 +97,129 @@ def repeated_rounds(nodes: Iterable[tuple[Node, Any]]) -> dict[Node, tuple[int, 
     return found
 
 
-def folded(parts: Iterable[OpCall]) -> list[OpCall | Repeated]:
-    """The parts, of alike rounds the first alone."""
-    found: list[OpCall | Repeated] = []
-    for loop, group in groupby(parts, key=lambda each: each.block and each.block[0]):
+def folded(parts: Iterable[OpCall], *, once: bool = True) -> Iterator[OpCall | Alike]:
+    """The parts, with those of alike blocks once, or every block by itself."""
+    for stack, group in groupby(parts, key=lambda each: each.block and each.block.stack):
         here = list(group)
-        if loop is None:
-            found += here
+        if stack is None:
+            yield from here
             continue
         rounds = [
-            list(each) for _, each in groupby(here, key=lambda each: each.block and each.block[1])
+            (block, tuple(each)) for block, each in groupby(here, key=lambda each: each.block)
         ]
-        found += _folded(rounds)
-    return found
+        while rounds:
+            alike = _alike_blocks(rounds if once else rounds[:1])
+            yield alike
+            rounds = rounds[len(alike.numbers) :]
 
 
-def _folded(rounds: list[list[OpCall]]) -> Iterator[OpCall | Repeated]:
-    """A round that only moves on goes with those before it that do so in the same way."""
-    yield from rounds[0]
-    moves: dict[str, int] | None = None
-    repeated: Repeated | None = None
-    for number, (one, other) in enumerate(pairwise(rounds), start=2):
-        step = _Step.between(one, other)
-        if step is not None and repeated is not None and not step.others and step.moves == moves:
-            repeated = replace(repeated, last=number)
-            continue
-        if repeated is not None:
-            yield repeated
-        repeated, moves = None, None
-        if step is None or len(step.others) > _MOST_OTHERS:
-            yield from other
-        else:
-            repeated, moves = Repeated(number, number, tuple(step.changes())), step.moves
-    if repeated is not None:
-        yield repeated
+def _alike_blocks(rounds: Sequence[tuple[Block | None, tuple[OpCall, ...]]]) -> Alike:
+    """The first block with as many of those behind it as do the same."""
+    block, first = rounds[0]
+    assert block is not None
+    whole: tuple[OpCall, ...] = first
+    numbers = [block.number]
+    for (before, one), (after, other) in pairwise(rounds):
+        assert before is not None
+        assert after is not None
+        common = _Common(before.counter, before.number, after.number).of(one, other)
+        if common is None or (len(numbers) > 1 and _said(common) != _said(whole)):
+            break
+        whole = common
+        numbers.append(after.number)
+    return Alike(whole, block.counter, tuple(numbers))
 
 
-def _without_last(symbol: Formula) -> Formula:
-    """A symbol without its last index."""
-    match symbol:
-        case Script(base, FormulaRow((*before, Sign(","), _)), sup):
-            return Script(base, row(*before), sup)
-    return symbol
+def _said(parts: Sequence[OpCall]) -> list[Any]:
+    """What a page says of parts, without their values."""
+    return [
+        (each.left, each.right, each.loop, each.shape) for part in parts for each in part.equations
+    ]
 
 
-@dataclass
-class _Step:
-    """From one round to the next: which way the numbers of rounds go, and what else changes."""
+def with_number(part: Any, counter: Formula, number: int) -> Any:
+    """A formula with a number in the place of the counter and what is added to it."""
+    match part:
+        case FormulaRow((first, Sign("+" | "−") as sign, Number(digits))) if first == counter:
+            return Number(str(number + (1 if sign.char == "+" else -1) * int(digits)))
+    if part == counter:
+        return Number(str(number))
+    if isinstance(part, tuple):
+        return tuple(with_number(each, counter, number) for each in part)
+    if not is_dataclass(part) or isinstance(part, type):
+        return part
+    names = [each.name for each in fields(part)]
+    return replace(
+        part, **{name: with_number(getattr(part, name), counter, number) for name in names}
+    )
 
-    #: 1 or −1 by what stands before the number of the round: {"1.5": 1}.
-    moves: dict[str, int] = field(default_factory=dict)
-    numbers: dict[str, str] = field(default_factory=dict)
-    paths: dict[str, str] = field(default_factory=dict)
-    #: Elements of arrays, such as x_[0] and x_[1].
-    elements: dict[Formula, Formula] = field(default_factory=dict)
-    others: dict[Formula, Formula] = field(default_factory=dict)
-    #: Numbers that are the same in both rounds, and symbols that are, or that only move on.
-    kept: set[str] = field(default_factory=set)
-    plain: set[Formula] = field(default_factory=set)
 
-    @classmethod
-    def between(cls, one: list[OpCall], other: list[OpCall]) -> _Step | None:
-        """None where the rounds are not alike."""
-        found = cls()
-        if len(one) != len(other) or not all(map(found._alike_parts, one, other)):
+class _UnlikeError(Exception):
+    """Two blocks do not do the same."""
+
+
+class _Common:
+    """What two blocks have in common: numbers that go with that of the block are written by it."""
+
+    def __init__(self, counter: Formula, first: int, second: int) -> None:
+        self.counter, self.first, self.step = counter, first, second - first
+
+    def of(self, one: Sequence[OpCall], other: Sequence[OpCall]) -> tuple[OpCall, ...] | None:
+        try:
+            return tuple(self._part(*pair) for pair in zip(one, other, strict=True))
+        except (_UnlikeError, ValueError):
             return None
-        fixed = any(number.startswith(f"{loop}.") for number in found.kept for loop in found.moves)
-        return None if fixed or found.plain & found.others.keys() else found
 
-    def changes(self) -> Iterator[tuple[Formula | str, Formula | str]]:
-        yield from self.paths.items()
-        for number in self.numbers.items():
-            yield Number(number[0]), Number(number[1])
-        yield from self.elements.items()
-        for before, after in self.others.items():
-            whole = _without_last(before)
-            if whole == before or self.others.get(whole) != _without_last(after):
-                yield before, after
+    def _part(self, one: OpCall, other: OpCall) -> OpCall:
+        values = ([(each.symbol, each.value) for each in part.settings] for part in (one, other))
+        paths = (re.sub(r"\d+", "0", part.path) for part in (one, other))
+        if one.name != other.name or len(set(paths)) > 1:
+            raise _UnlikeError
+        settings = tuple(
+            replace(before, symbol=self._formula(before.symbol, after.symbol))
+            for before, after in zip(one.settings, other.settings, strict=True)
+            if before.value == after.value
+        )
+        if len({len(each) for each in values}) > 1 or len(settings) < len(one.settings):
+            raise _UnlikeError
+        pairs = zip(one.equations, other.equations, strict=True)
+        return replace(one, settings=settings, equations=tuple(self._equation(*e) for e in pairs))
 
-    def _alike_parts(self, one: OpCall, other: OpCall) -> bool:
-        first, second = re.sub(r"\d+", "0", one.path), re.sub(r"\d+", "0", other.path)
-        if one.name != other.name or first != second:
-            return False
-        if one.path != other.path:
-            self._path(one.path, other.path)
-        settings = [each.value for each in one.settings] == [each.value for each in other.settings]
-        return settings and self._alike(one.equations, other.equations)
+    def _equation(self, one: DerivedEquation, other: DerivedEquation) -> DerivedEquation:
+        if (one.shape, one.updates, one.name) != (other.shape, other.updates, other.name):
+            raise _UnlikeError
+        return replace(
+            one,
+            left=self._formula(one.left, other.left),
+            right=self._formula(one.right, other.right),
+            loop=self._formula(one.loop, other.loop),
+            here=one.here and other.here and self._equation(one.here, other.here),
+            step=self._formula(one.step, other.step),
+            arrived=tuple(
+                replace(before, symbol=self._formula(before.symbol, after.symbol))
+                for before, after in zip(one.arrived, other.arrived, strict=True)
+            ),
+        )
 
-    def _path(self, one: str, other: str) -> None:
-        """What differs, up to its end: encoder.0 and encoder.1."""
-        parts = one.split("."), other.split(".")
-        end = max(i for i, pair in enumerate(zip(*parts, strict=True)) if pair[0] != pair[1]) + 1
-        self.paths[".".join(parts[0][:end])] = ".".join(parts[1][:end])
-
-    def _alike(self, one: Any, other: Any) -> bool:
-        if isinstance(one, DerivedEquation) and isinstance(other, DerivedEquation):
-            sides = [(each.left, each.right, each.shape, each.loop) for each in (one, other)]
-            return one.updates == other.updates and self._alike(*sides)
-        if isinstance(one, tuple) and isinstance(other, tuple):
-            return len(one) == len(other) and all(map(self._alike, one, other))
-        if isinstance(one, Number) and isinstance(other, Number):
-            return self._alike_numbers(one.digits, other.digits)
-        if type(one) is not type(other):
-            return self._other(one, other)
-        if not is_dataclass(one):
-            return bool(one == other)
-        if isinstance(one, Script) and self._element(one, other):
-            return True
-        before = copy.copy(self)
-        self.moves, self.numbers = dict(self.moves), dict(self.numbers)
-        self.elements, self.others = dict(self.elements), dict(self.others)
-        pairs = ((getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
-        if all(self._alike(*pair) for pair in pairs):
-            if isinstance(one, Script | Symbol | Fraction):
-                self.plain.add(one)
-            return True
-        self.moves, self.numbers = before.moves, before.numbers
-        self.elements, self.others = before.elements, before.others
-        return self._other(one, other)
-
-    def _alike_numbers(self, one: str, other: str) -> bool:
+    def _formula(self, one: Any, other: Any) -> Any:
         if one == other:
-            self.kept.add(one)
-            return True
-        parts = one.split("."), other.split(".")
-        different = [i for i, pair in enumerate(zip(*parts, strict=False)) if pair[0] != pair[1]]
-        if len(parts[0]) != len(parts[1]) or len(parts[0]) < 4 or len(different) != 1:
-            return False
-        (at,) = different
-        loop = ".".join(parts[0][:at])
-        move = int(parts[1][at]) - int(parts[0][at])
-        self.numbers[".".join(parts[0][: at + 1])] = ".".join(parts[1][: at + 1])
-        return abs(move) == 1 and self.moves.setdefault(loop, move) == move
+            return one
+        if isinstance(one, Number) and isinstance(other, Number):
+            return self._counted(one.digits, other.digits)
+        if isinstance(one, tuple) and isinstance(other, tuple):
+            return tuple(self._formula(*pair) for pair in zip(one, other, strict=True))
+        if type(one) is not type(other) or not is_dataclass(one) or isinstance(one, type):
+            raise _UnlikeError
+        names = [each.name for each in fields(one)]
+        return replace(
+            one, **{name: self._formula(getattr(one, name), getattr(other, name)) for name in names}
+        )
 
-    def _element(self, one: Script, other: Script) -> bool:
-        """True for an element of the same array, and the one beside it."""
-        if one == other or one.base != other.base or one.sup != other.sup:
-            return False
-        if not isinstance(one.sub, Fenced) or not isinstance(other.sub, Fenced):
-            return False
-        numbers = [re.findall(r"Number\(digits='(\d+)'\)", repr(each)) for each in (one, other)]
-        apart = {abs(int(b) - int(a)) for a, b in zip(*numbers, strict=False) if a != b}
-        if len(numbers[0]) != len(numbers[1]) or apart != {1}:
-            return False
-        return self.elements.setdefault(one, other) == other
-
-    def _other(self, one: Any, other: Any) -> bool:
-        """True for symbols, of which one always stands for the other."""
-        symbols = Script | Symbol | Fraction
-        if not isinstance(one, symbols) or not isinstance(other, symbols):
-            return False
-        return self.others.setdefault(one, other) == other
+    def _counted(self, one: str, other: str) -> Formula:
+        """A number that is by as much more in the second block as that of the block is."""
+        if not (one.isdigit() and other.isdigit()) or int(other) - int(one) != self.step:
+            raise _UnlikeError
+        more = int(one) - self.first
+        if not more:
+            return self.counter
+        return row(self.counter, Sign("+" if more > 0 else "−"), Number(str(abs(more))))

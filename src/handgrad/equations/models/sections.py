@@ -9,30 +9,45 @@ from handgrad.documents.document import (
     Block,
     Content,
     Heading,
-    List,
     Mono,
     Paragraph,
     Span,
     spans,
 )
 from handgrad.documents.document import Equation as Line
-from handgrad.documents.formulas.formula import Formula, Number, Script, Symbol, equals, row
-from handgrad.documents.labels import label
+from handgrad.documents.formulas.formula import (
+    Fenced,
+    Formula,
+    Number,
+    Script,
+    Sign,
+    Symbol,
+    equals,
+    parts_in,
+    row,
+    separated,
+)
+from handgrad.documents.labels import label, part_name
 from handgrad.equations import docstrings
 from handgrad.equations.equations import DerivedEquation
 from handgrad.equations.models import overview
 from handgrad.equations.models.chain import Chain
 from handgrad.equations.models.composition import input_symbols
 from handgrad.equations.models.flow import Flow
-from handgrad.equations.models.names import FUSED, activations_of, full_name
-from handgrad.equations.models.rounds import Repeated, folded
+from handgrad.equations.models.names import (
+    FUSED,
+    activation_operator,
+    activations_of,
+    full_name,
+)
+from handgrad.equations.models.roles import inner_path
+from handgrad.equations.models.rounds import Alike, folded
 from handgrad.equations.models.steps import OpCall, WrittenNode, activation_step
-from handgrad.equations.models.symbols import renamed, value_gradient, value_symbol
+from handgrad.equations.models.symbols import renamed, uncopied, value_gradient, value_symbol
 from handgrad.equations.models.update import PARAMETER, settings_of, update_rule, updated
 from handgrad.equations.shaping import shape as shape_of
 from handgrad.equations.tracing import in_order
 from handgrad.equations.written import Board, assigned, settings, updated_line
-from handgrad.layers.base import walk
 from handgrad.optimizers import Optimizer
 
 #: The parameters of every node, by its number.
@@ -50,6 +65,10 @@ class Sections:
         self.board = Board(numbers, self.say, self._inputs(), rounds=False)
         #: All equations of both passes, also those of rounds that are not written again.
         self.computed: dict[str, list[DerivedEquation]] = {"forward": [], "backward": []}
+        #: Settings and functions that are explained.
+        self._told: set[Formula] = set()
+        self._headings = 0
+        self.steps: Sequence[WrittenNode] = ()
 
     def say(self, key: str) -> str:
         return label(self.chain.lang, key)
@@ -83,79 +102,144 @@ class Sections:
     # Forward
 
     def forward(self, steps: Sequence[WrittenNode], last: WrittenNode | None) -> Iterator[Block]:
+        self.steps = steps
         yield Heading(self.say("forward"), anchor="forward")
-        index = Symbol("i")
+        yield Paragraph(tuple(self._introduction()))
+        for step in steps:
+            yield from self._node(step, step.forward, "forward")
+        if last is not None:
+            yield from self._node(last, last.forward, "forward")
+
+    def _introduction(self) -> Iterator[Span]:
+        """What stands for the input and the values between layers, and how to read the rest."""
         inputs = self._inputs()
-        key = "model_symbols" if len(inputs) == 1 else "model_inputs"
-        symbols = self.filled(key, _listed(inputs), Script(Symbol("h"), index), index)
-        batch = "" if self.board.numbers else f" {self.say('model_batch')}"
-        yield Paragraph((*symbols, f"{batch} {self.say('elementwise')}"))
-        every = list(steps) if last is None else [*steps, last]
-        yield from self._functions(every)
-        for step in every:
-            yield self._heading(step, "forward")
-            if step.is_opaque:
-                yield Paragraph(self.say("model_opaque"))
-            yield from self._parts(step, step.forward, "forward")
+        keys = ["one", "inputs_one"] if self.is_alone else ["symbols", "inputs"]
+        key = f"model_{keys[len(inputs) > 1]}"
+        if self.is_alone:
+            yield from self.filled(key, _listed(inputs), value_symbol(self.flow.output))
+        else:
+            index = Symbol("i")
+            yield from self.filled(key, _listed(inputs), Script(Symbol("h"), index), index)
+        if not self.board.numbers:
+            yield f" {self.say('model_batch')}"
+        yield f" {self.say('elementwise')}"
+        yield from self._reading()
 
-    def _functions(self, steps: Sequence[WrittenNode]) -> Iterator[Block]:
-        """What the equations call, in words; and the activations of fused layers."""
-        parts = [part for step in steps for part in (*step.forward, *step.backward)]
-        functions = {each.symbol: each for part in parts for each in part.functions}
-        words = tuple(
-            (each.symbol, ": ", *spans(docstrings.prose(each.words)))
-            for each in functions.values()
-            if each.name not in FUSED
-        )
-        if words:
-            yield List(words)
-        for name, options in activations_of(self.flow).items():
-            step = activation_step(name, options, self.chain.lang)
-            yield Heading(name, 2, f"function-{name}")
-            for part in (*step.forward, *step.backward):
-                yield from self._settings(part)
-                for each in part.equations:
-                    yield self.board.line(equals(each.left, each.right))
+    def _reading(self) -> Iterator[Span]:
+        """How to read the indices of names."""
+        x, part = Symbol("x"), Symbol("k")
+        scripts = [each for each in self.chain.names if isinstance(each, Script)]
+        if any(each.sub is not None for each in scripts):
+            yield " "
+            yield from self.filled("model_part", Script(x, part), part)
+        counters = {
+            each.block.counter for step in self.steps for each in step.forward if each.block
+        }
+        for counter, key in ((Symbol("l"), "model_of_block"), (Symbol("t"), "model_of_step")):
+            if counter in counters:
+                yield " "
+                yield from self.filled(key, Script(x, sup=Fenced(counter)), counter)
+        if any(uncopied(each) != each for each in scripts if each.sub is not None):
+            yield " "
+            yield from self.filled("model_copy", Script(x, row(Sign("→"), part)), x, part)
 
-    def _parts(self, step: WrittenNode, parts: Sequence[OpCall], which: str) -> Iterator[Block]:
-        """The parts of a node, each with a heading where it has a number."""
+    @property
+    def is_alone(self) -> bool:
+        """True for one layer that is written part by part."""
+        return len(self.flow.nodes) == 1 and not self.chain.is_plain
+
+    def _node(self, step: WrittenNode, parts: Sequence[OpCall], which: str) -> Iterator[Block]:
+        """The parts of a node; those of the only one stand under headings of their own."""
+        if step.node is None or not self.is_alone:
+            yield self._heading(step, which)
+        if step.is_opaque and which == "forward":
+            yield Paragraph(self.say("model_opaque"))
+        yield from self._parts(parts, which)
+
+    def _parts(self, parts: Sequence[OpCall], which: str) -> Iterator[Block]:
+        """The parts of a node under the names of what they belong to, alike blocks once."""
         if which in self.computed:
             self.computed[which] += (each for part in parts for each in part.equations)
-        for i, part in enumerate(folded(parts)):
-            if isinstance(part, Repeated):
-                yield self._repeated(part)
-                continue
-            if part.number:
-                yield Heading(self._title(step, part), 3, f"{which}-{part.number}-{i}")
-            yield from self._settings(part)
-            yield from self.board.lines(part.equations)
+        level = 2 if self.is_alone else 3
+        stacks = {part.block.stack for part in parts if part.block is not None}
+        place: str | None = None
+        for told in folded(parts, once=not self.board.numbers):
+            if isinstance(told, OpCall):
+                title = self._title(told, stacks)
+                if title is not None and title != place:
+                    place = title
+                    yield self._part_heading(title, level, which)
+                yield from self._part(told)
+            else:
+                place = None
+                yield from self._block(told, level, which)
 
-    def _repeated(self, rounds: Repeated) -> Paragraph:
-        """Rounds 2 to 6 repeat round 1, with what changes from each to the next."""
-        changes: list[Span] = []
-        for before, after in rounds.changes:
-            both = (Mono(each) if isinstance(each, str) else each for each in (before, after))
-            one, other = both
-            changes += [*([", "] if changes else []), one, " → ", other]
-        is_one = rounds.first == rounds.last
-        key = "model_round" if is_one else "model_rounds"
-        said = (rounds.first, *(() if is_one else (rounds.last,)), rounds.first - 1)
-        numbers = (Number(str(each)) for each in said)
-        return Paragraph(self.filled(key, *numbers, tuple(changes)))
+    def _block(self, told: Alike, level: int, which: str) -> Iterator[Block]:
+        """A block, or several alike ones as one of them."""
+        block = told.parts[0].block
+        assert block is not None
+        kind = "model_step" if block.counter == Symbol("t") else "model_block"
+        ends: list[Formula] = [Number(str(each)) for each in told.numbers]
+        if len(ends) > 2:
+            ends = [ends[0], Sign("⋯"), ends[-1]]
+        title: tuple[Span, ...] = (
+            f"{self.say(kind)} ",
+            equals(block.counter, separated(tuple(ends))),
+        )
+        if kind == "model_block" and block.stack != "blocks":
+            title = (f"{part_name(block.stack, self.chain.lang)}, ", *title)
+        self._headings += 1
+        yield Heading(title, level, f"{which}-block-{self._headings}")
+        place = ""
+        for part in told.parts:
+            name = inner_path(part.path).partition(".")[0]
+            if name and name != place:
+                place = name
+                yield self._part_heading(part_name(name, self.chain.lang), level + 1, which)
+            yield from self._part(part)
 
-    def _title(self, step: WrittenNode, part: OpCall) -> Content:
-        """3.2 attention, and the layer that it is in; of values between ops that layer alone."""
-        assert step.node is not None
-        words = f"{part.number} {part.name}"
-        if not part.name:
-            layer = dict(walk(step.node.layer))[part.path]
-            words = type(layer).__name__
-        return (f"{words} ", Mono(part.path)) if part.path else words
+    def _part(self, part: OpCall) -> Iterator[Block]:
+        """Equations, and what settings and functions in them are where they first stand."""
+        yield from self._settings(part)
+        for each in part.functions:
+            if each.name not in FUSED and each.symbol not in self._told:
+                self._told.add(each.symbol)
+                yield Paragraph((each.symbol, ": ", *spans(docstrings.prose(each.words))))
+        yield from self.board.lines(part.equations)
+        inside = {each for equation in part.equations for each in parts_in(equation.right)}
+        for name, options in activations_of(self.flow).items():
+            function = activation_operator(name)
+            slope = Script(function, sup=Sign("′"))
+            is_slope = slope in inside
+            if function in inside and (slope if is_slope else function) not in self._told:
+                self._told.add(slope if is_slope else function)
+                step = activation_step(name, options, self.chain.lang)
+                for of in step.backward if is_slope else step.forward:
+                    yield from self._settings(of)
+                    for line in of.equations:
+                        yield self.board.line(equals(line.left, line.right))
+
+    def _part_heading(self, title: str, level: int, which: str) -> Heading:
+        self._headings += 1
+        return Heading(title, level, f"{which}-part-{self._headings}")
+
+    def _title(self, part: OpCall, stacks: set[str]) -> str | None:
+        """The name of what a part outside of blocks belongs to; None where it has no own name."""
+        if not part.number:
+            return None
+        stack = next((each for each in stacks if part.path.startswith(f"{each}.")), "")
+        inside = part.path.removeprefix(f"{stack}.") if stack else part.path
+        name = inside.partition(".")[0]
+        if name or part.name:
+            return part_name(name or part.name, self.chain.lang)
+        return None
 
     def _settings(self, part: OpCall) -> Iterator[Block]:
         found = settings(part.settings, self.chain.sizes)
-        if found:
-            yield Paragraph(_listed(found))
+        new = [each for each in found if each not in self._told]
+        self._told.update(new)
+        if new:
+            yield Paragraph(_listed(new))
 
     # Backward
 
@@ -169,12 +253,11 @@ class Sections:
             if gathered is not None:
                 yield from self._gathered(gathered, step)
             if step.backward:
-                yield self._heading(step, "backward")
-                yield from self._parts(step, step.backward, "backward")
+                yield from self._node(step, step.backward, "backward")
             for other in step.others:
                 yield Heading(Mono(other.name), 2, f"{other.name}-{len(step.others)}")
                 yield Paragraph(docstrings.prose(other.words))
-                yield from self._parts(step, other.parts, other.name)
+                yield from self._parts(other.parts, other.name)
         needed = self.flow.needed
         taken = {
             value for node in self.flow.nodes if node.number in needed for value in node.inputs
@@ -187,7 +270,7 @@ class Sections:
         if last is not None:
             yield self._heading(last, "backward")
             yield Paragraph(self.say("last_node"))
-            yield from self._parts(last, last.backward, "backward")
+            yield from self._parts(last.backward, "backward")
             return
         output = self.flow.output
         value = self.chain.found.values[output]

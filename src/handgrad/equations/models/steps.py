@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,13 +39,22 @@ class WrittenNode:
     others: tuple[Other, ...] = ()
 
 
+class Block(NamedTuple):
+    """One of several alike: the stack that it is in, its number from 1, and what counts them."""
+
+    stack: str
+    number: int
+    counter: Formula
+
+
 @dataclass(frozen=True)
 class OpCall:
     """One call of an op in one of the passes, or values between such calls.
 
     `settings` are numbers that its equations use, `functions` what they call; `path` is the layer
-    that it belongs to, by its name within the node; `block` is the number of the loop that it is
-    in, and the round. A node that is one op has one part, without a number.
+    that it belongs to, by its name within the node; `loop` is the number of the loop that it is
+    in, and the round; `block` says the same to a reader. A node that is one op has one part,
+    without a number.
     """
 
     equations: tuple[DerivedEquation, ...]
@@ -54,7 +63,8 @@ class OpCall:
     number: str = ""
     name: str = ""
     path: str = ""
-    block: tuple[str, int] | None = None
+    loop: tuple[str, int] | None = None
+    block: Block | None = None
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,20 @@ def plain_symbol(name: str, axes: int) -> Formula:
     return Glossary(vectors=vectors).symbol(name)
 
 
+def uncopied(symbol: Formula) -> Formula:
+    """A value that forks, for its copy that goes into one layer or part: h for h_→Q."""
+    match symbol:
+        case Script(base, FormulaRow((Sign("→"), *_)), sup):
+            return base if sup is None else Script(base, sup=sup)
+        case Script(base, FormulaRow((*kept, Sign(","), Sign("→"), _)), sup):
+            return Script(base, row(*kept), sup)
+        case Script(base, None, Fenced()):
+            return base.body if isinstance(base, Fenced) else base
+        case Script(base, sub, Fenced()):
+            return Script(base, sub)
+    return symbol
+
+
 def inline(gradient: Formula) -> Formula:
     """∂L/∂h in one line, for a label; anything but a fraction as it is."""
     if not isinstance(gradient, Fraction):
@@ -113,7 +127,7 @@ def _renamed(part: Any, names: Renaming) -> Any:
 
 def _script(part: Script, names: Renaming) -> Formula:
     """A renamed symbol with the indices and exponents that it has not itself: W_ihᵀ, x_t, m′."""
-    indices, above = _indices(part.sub), _parts(part.sup)
+    indices, above = indices_of(part.sub), _parts(part.sup)
     for owned in range(len(indices), -1, -1):
         for raised in range(len(above), -1, -1):
             symbol = _scripted(part.base, indices[:owned], above[:raised])
@@ -132,7 +146,7 @@ def _attached(base: Formula, indices: list[Formula], above: list[Formula]) -> Fo
     if not isinstance(found, Script):
         bare = Fenced(found) if isinstance(found, FormulaRow | Fraction) else found
         return Script(bare, sup=row(*above))
-    if found.sup is None or all(each == Sign("′") for each in above):
+    if found.sup is None or all(each in (Sign("′"), Sign("⊤")) for each in above):
         return Script(found.base, found.sub, row(*_parts(found.sup), *above))
     return Script(Fenced(found), sup=row(*above))
 
@@ -151,7 +165,7 @@ def _parts(formula: Formula | None) -> list[Formula]:
     return list(formula.parts) if isinstance(formula, FormulaRow) else [formula]
 
 
-def _indices(sub: Formula | None) -> list[Formula]:
+def indices_of(sub: Formula | None) -> list[Formula]:
     """What stands between commas."""
     found: list[list[Formula]] = [[]]
     for part in _parts(sub):

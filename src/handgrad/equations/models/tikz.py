@@ -14,6 +14,7 @@ from handgrad.equations.models.drawing import (
     TEXT_SIZE,
     Box,
     Dot,
+    FrameBox,
     Label,
     Plus,
     Polyline,
@@ -45,6 +46,13 @@ def _drawn(shape: Shape) -> Iterator[str]:
     match shape:
         case Box():
             yield from _box(shape)
+        case FrameBox(x, y, width, height, title, times):
+            yield (
+                rf"\draw[draw=black!45, dotted, rounded corners=6pt] ({x:g},{y:g}) "
+                f"rectangle ++({width:g},{height:g})"
+            )
+            yield rf"\node[anchor=base west] at ({x + 8:g},{y + 17:g}) {{{escape(title)}}}"
+            yield rf"\node[anchor=base east] at ({x + width - 8:g},{y + 17:g}) {{{_text(times)}}}"
         case Polyline():
             yield _line(shape)
         case Plus(kind, x, y):
