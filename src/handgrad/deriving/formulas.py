@@ -40,8 +40,27 @@ class Formulas:
                 self._outside |= dict(zip(map(id, inputs), node.args, strict=False))
 
     def equation(self, node: Node) -> Formula:
-        """A node that has a symbol, with what it is."""
-        return row(self.symbols.of(node), Sign("="), self.inside(node).formula)
+        """A node that has a symbol, with what it is; in a round also with what it was before."""
+        symbol = self.symbols.of(node)
+        sign = Sign("←" if self._uses(node, symbol) else "=")
+        return row(symbol, sign, self.inside(node).formula)
+
+    def _uses(self, node: Node, symbol: Formula) -> bool:
+        """True where a node is written with this symbol; each node in it is looked at once."""
+        waiting, seen = [node], {id(node)}
+        while waiting:
+            each = waiting.pop()
+            if each.op in ("part", "loop"):
+                continue
+            inside = [self._outside[id(each)]] if id(each) in self._outside else each.args
+            for arg in inside:
+                if arg in self.symbols:
+                    if self.symbols.of(arg) == symbol:
+                        return True
+                elif id(arg) not in seen:
+                    seen.add(id(arg))
+                    waiting.append(arg)
+        return False
 
     def of(self, node: Node, strength: int = CONDITION) -> Formula:
         """The formula of a node, in brackets where it holds together less than `strength`."""

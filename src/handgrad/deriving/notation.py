@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -45,6 +45,7 @@ from handgrad.equations.parts import (
     Part,
     constant,
     power,
+    subscripted,
 )
 from handgrad.program.node import Node
 from handgrad.program.sizes import Size
@@ -261,6 +262,76 @@ def counted(writer: Writing, node: Node) -> Part:
     return Part(Fenced(separated((Number("0"), _ONE, Sign("⋯"), last))), ATOM)
 
 
+def inverted(writer: Writing, node: Node) -> Part:
+    """A⁻¹, and A⁺ where it has none."""
+    sign = Sign("+") if node.op == "pinv" else row(Sign("−"), _ONE)
+    return power(writer.part(node.args[0]), sign)
+
+
+def solved(writer: Writing, node: Node) -> Part:
+    """A⁻¹ b"""
+    left, right = node.args
+    found = power(writer.part(left), row(Sign("−"), _ONE))
+    return Part(beside(found.formula, writer.of(right, PRODUCT)), PRODUCT)
+
+
+def turned_around(writer: Writing, node: Node) -> Part:
+    """x with an index that runs backwards."""
+    x = node.args[0]
+    axes = node.attrs["axis"]
+    axes = range(x.ndim) if axes is None else axes if isinstance(axes, tuple) else (axes,)
+    turned = {axis % x.ndim for axis in axes}
+    index = [
+        Fenced(separated((writer.size(Size.of(length) - 1).formula, Sign("⋯"), _ONE, Number("0"))))
+        if axis in turned
+        else Sign(":")
+        for axis, length in enumerate(x.shape)
+    ]
+    return _indexed(writer.part(x), index)
+
+
+def rolled(writer: Writing, node: Node) -> Part:
+    """x with an index that goes round."""
+    x = node.args[0]
+    shift, axis = node.attrs["shift"], node.attrs["axis"]
+    if axis is None:
+        return by_name(writer, node)
+    shifts = shift if isinstance(shift, tuple) else (shift,)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    by_axis = {each % x.ndim: Size.of(by) for each, by in zip(axes, shifts, strict=True)}
+    index: list[Formula] = []
+    for each, length in enumerate(x.shape):
+        if each not in by_axis:
+            index.append(Sign(":"))
+            continue
+        back = row(Symbol("i"), Sign("−"), writer.size(by_axis[each]).formula)
+        on = row(Symbol("i"), Sign("+"), writer.size(Size.of(0) - by_axis[each]).formula)
+        moved = on if _is_negative(by_axis[each]) else back
+        index.append(row(Fenced(moved), Operator("mod"), writer.size(length).formula))
+    return _indexed(writer.part(x), index)
+
+
+def _is_negative(size: Size) -> bool:
+    return all(coefficient < 0 for _, coefficient in size.terms)
+
+
+def _indexed(base: Part, index: Sequence[Formula]) -> Part:
+    """A value with an index for each of its axes, in brackets where it has one already."""
+    whole = Fenced(base.formula) if isinstance(base.formula, Script) else base.formula
+    return subscripted(Part(whole, base.strength), separated(tuple(index)))
+
+
+def in_order(writer: Writing, node: Node) -> Part:
+    return Part(row(Operator("arg"), Operator("sort"), Fenced(writer.of(node.args[0]))), UNARY)
+
+
+def between(word: str) -> Notation:
+    """Two operands with a word between them: a mod b."""
+    return lambda writer, node: Part(
+        row(writer.of(node.args[0], PRODUCT), Operator(word), writer.of(node.args[1], UNARY)), SUM
+    )
+
+
 def argument(kind: str) -> Notation:
     return lambda writer, node: Part(
         row(Operator("arg"), Big(kind, writer.of(node.args[0], BIG))), BIG
@@ -273,7 +344,7 @@ FUNCTIONS: Final = frozenset(
         *("exp", "log", "log2", "log10", "exp2", "erf", "erfc", "sign", "max", "min", "arg"),
         *("sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan"),
         *("arcsinh", "arccosh", "arctanh", "sinc", "round", "sort"),
-        *("det", "diag", "trace", "tril", "triu"),
+        *("det", "diag", "trace", "tril", "triu", "softmax", "trunc"),
     }
 )
 
@@ -321,6 +392,25 @@ NOTATIONS: Final[dict[str, Notation]] = {
     "cumsum": running("sum"),
     "mean": mean,
     "argmax": argument("max"),
+    "argsort": in_order,
+    "flip": turned_around,
+    "roll": rolled,
+    "inv": inverted,
+    "pinv": inverted,
+    "solve": solved,
+    "diagonal": function("diag"),
+    "remainder": between("mod"),
+    "fmod": between("mod"),
+    "fmax": function("max"),
+    "fmin": function("min"),
+    "rint": function("round"),
+    "real": function("Re"),
+    "imag": function("Im"),
+    "angle": function("arg"),
+    "cholesky": function("chol"),
+    "gamma": letter(Symbol("Gamma")),
+    "digamma": letter(Symbol("psi")),
+    "cumprod": running("prod"),
     "argmin": argument("min"),
     "transpose": transposed,
     "contract": contracted,

@@ -353,6 +353,7 @@ _PARTS: Final[Mapping[str, Mapping[str, str]]] = {
         "source": "Embedding of the source",
         "target": "Embedding of the target",
         "tokens": "Embedding",
+        "types": "Token types",
     },
     "ro": {
         "attention": "Atenția",
@@ -368,6 +369,7 @@ _PARTS: Final[Mapping[str, Mapping[str, str]]] = {
         "source": "Încorporarea sursei",
         "target": "Încorporarea țintei",
         "tokens": "Încorporarea",
+        "types": "Tipurile",
     },
 }
 
