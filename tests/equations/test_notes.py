@@ -25,6 +25,7 @@ from handgrad.documents.formulas.formula import Symbol, gradient_of
 from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.labels import label
 from handgrad.equations.measured import measure
+from handgrad.equations.models.examples import MODELS
 from handgrad.equations.notes import FORMATS, Notes, notes
 from handgrad.equations.topics import pair_topic
 from handgrad.errors import ArgumentError, HandgradError
@@ -351,3 +352,11 @@ def test_an_unknown_format(format, tmp_path):
 def test_a_suffix_that_is_no_format(tmp_path):
     with pytest.raises(ArgumentError, match=r"relu.docx has no suffix of a format; allowed: .html"):
         notes("relu").save(tmp_path / "relu.docx")
+
+
+@pytest.mark.parametrize("name", ["cnn", "encoder", "mlp"])
+def test_a_model_by_its_name_alone(name):
+    page = notes(name).document
+    assert page.title == type(MODELS[name]().model).__name__
+    first, *_ = page.blocks
+    assert isinstance(first, Figure)

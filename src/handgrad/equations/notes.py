@@ -19,6 +19,7 @@ from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.labels import LABELS
 from handgrad.equations import docstrings, verdicts
 from handgrad.equations.measured import Measure, Measured, measure, measure_layer
+from handgrad.equations.models.examples import MODELS
 from handgrad.equations.models.flow import example_shape as model_example_shape
 from handgrad.equations.models.model import model_document, recipe_document
 from handgrad.equations.operation import document
@@ -145,7 +146,8 @@ def notes(
 ) -> Notes:
     """The notes of a forward and its backward: symbols, equations, shapes, with `numbers` values.
 
-    `target` is an op (`hg.ops.layer_norm` or its name), a worked example by name, a pair of
+    `target` is an op (`hg.ops.layer_norm` or its name), a worked example or a model (such as
+    "gpt") by name, a pair of
     functions `(forward, backward)` in the op contract, a module or class with both,
     "module:object" for one of these, a layer or model, or the name of a recipe or run. `inputs` are
     arrays for forward, in its order; an op and a worked example have their own, a pair may have
@@ -162,7 +164,12 @@ def notes(
     if not (isinstance(eta, int | float) and math.isfinite(eta)):
         raise ArgumentError(f"notes: eta is {eta!r}; allowed: a number")
     found = target
-    if isinstance(target, Target) or (isinstance(target, str) and target not in WORKED):
+    if isinstance(target, str) and target in MODELS:
+        found, shape, given, loss = MODELS[target]()
+        inputs = inputs or given
+        options = {**({} if inputs else {"input_shape": shape}), "loss": loss, **options}
+        target = type(found).__name__
+    elif isinstance(target, Target) or (isinstance(target, str) and target not in WORKED):
         named = target if isinstance(target, Target) else _resolved(target)
         target = named.name
         if named.recipe is not None:
@@ -234,14 +241,14 @@ def _topic(
 
 def _resolved(text: str) -> Target:
     """What a string names. Raises ArgumentError where it names nothing."""
-    near = difflib.get_close_matches(text, (*WORKED, *OPS), n=1)
+    near = difflib.get_close_matches(text, (*WORKED, *MODELS, *OPS), n=1)
     try:
         return resolve(text)
     except ArgumentError as error:
-        if near and near[0] in WORKED:
+        if near and near[0] not in OPS:
             raise ArgumentError(
-                f"notes: {text} is no target; allowed: a worked example ({', '.join(WORKED)}), an "
-                f"op, module:object; did you mean {near[0]}?"
+                f"notes: {text} is no target; allowed: a worked example ({', '.join(WORKED)}), a "
+                f"model ({', '.join(MODELS)}), an op, module:object; did you mean {near[0]}?"
             ) from None
         raise ArgumentError(f"notes: {error}") from None
 

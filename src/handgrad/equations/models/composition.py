@@ -23,6 +23,7 @@ from handgrad.equations.equations import DerivedEquation, Meaning, PairDerivatio
 from handgrad.equations.glossary import Glossary, subscript
 from handgrad.equations.models.calls import Calls, are_close, op_of, outputs_of
 from handgrad.equations.models.graph import PassGraph, inner_inputs
+from handgrad.equations.models.joined import added, joined
 from handgrad.equations.models.names import activation_names, is_first_state, numbered_names
 from handgrad.equations.models.recording import Recording
 from handgrad.equations.models.roles import Roles
@@ -185,11 +186,14 @@ class Composer:
         """The same with names in the place of numbers."""
         behind = [*found.backward, *(part for other in found.others for part in other.parts)]
         mark = "" if self.is_alone else str(self.number)
-        roles = Roles(found.forward, behind, found.parameters, mark=mark, taken=self.taken)
+        inputs = () if self.ends.copies else self.ends.inputs
+        roles = Roles(
+            found.forward, behind, found.parameters, mark=mark, taken=self.taken, inputs=inputs
+        )
         others = (replace(each, parts=roles.told(each.parts)) for each in found.others)
         return replace(
             found,
-            forward=roles.told(found.forward),
+            forward=(*self._entered(roles), *roles.told(found.forward)),
             backward=roles.told(found.backward),
             others=tuple(others),
             parameters={
@@ -198,6 +202,13 @@ class Composer:
             given=tuple((renamed(symbol, roles.names), value) for symbol, value in found.given),
             names=tuple(roles.names.values()),
         )
+
+    def _entered(self, roles: Roles) -> Iterator[OpCall]:
+        """What comes in, by the name that it has in the blocks."""
+        values = {symbol: node.value for node, symbol in self.symbols.items()}
+        for symbol, name in roles.entered.items():
+            whole = self._equation("", name, symbol, values[symbol])
+            yield OpCall((joined(whole, added, ((symbol, values[symbol]),)),))
 
     # Forward
 

@@ -8,7 +8,7 @@ stood before a part again, a line past that part. The symbols are those of the p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -127,7 +127,14 @@ class _Planner:
         shape = ", ".join("×".join(map(str, each)) or "1" for each in self.flow.input_shapes)
         start = value_symbol(0)
         self.values[0] = DrawnValue(start, shape, None)
-        parts, last = self._line(self.forward, _Scope({start: 0}, None, 0), 0)
+        scope = _Scope({start: 0}, None, 0)
+        first = self.forward[0]
+        if isinstance(first, OpCall) and [e.right for e in first.equations] == [start]:
+            start = first.equations[0].left  # the same by another name
+            scope.known[start] = 0
+            self.values[0] = replace(self.values[0], symbol=start)
+            self.forward = self.forward[1:]
+        parts, last = self._line(self.forward, scope, 0)
         if self.values[last].symbol != value_symbol(self.flow.output) or len(self.texts) < 2:
             raise _TangledError
         return parts
@@ -139,13 +146,18 @@ class _Planner:
             (key, list(group))
             for key, group in groupby(self._keyed(told), key=lambda each: each[0])
         ]
+        held: list[tuple[OpCall, DerivedEquation]] = []
         for i, (key, group) in enumerate(units):
             later = [part for _, others in units[i + 1 :] for _, part in others]
             for _, part in group[:1]:
                 if isinstance(part, Alike):
                     value = self._frame(part, scope, value, line)
             parts = [part for _, part in group if isinstance(part, OpCall)]
-            equations = [(part, each) for part in parts for each in part.equations]
+            equations = held + [(part, each) for part in parts for each in part.equations]
+            held = []
+            if len(self._fixed(equations, scope)) == len(equations):
+                held = equations  # goes with what takes it
+                continue
             before: list[tuple[OpCall, DerivedEquation]] = []
             for part, equation in equations:
                 past = self._taken_up(part, equation, scope, value, before)
@@ -193,7 +205,8 @@ class _Planner:
         taken = [each for _, equation in equations for each in _taken(equation)]
         if any(scope.known[each] != value for each in taken if each in scope.known):
             raise _TangledError
-        output = self._output(lefts, later)
+        fixed = self._fixed(equations, scope)
+        output = self._output([each for each in lefts if each not in fixed], later)
         shape = next(each.shape for _, each in equations if each.left == output)
         number = self._value(output, shape, scope)
         self._copy(value, number)
@@ -202,6 +215,17 @@ class _Planner:
         self.texts[number] = (title, *own)
         line.append((value, Node(number, title, self.layer, (value,), ())))
         return number
+
+    def _fixed(
+        self, equations: Sequence[tuple[OpCall, DerivedEquation]], scope: _Scope
+    ) -> set[Formula]:
+        """What of a box is the same for every input."""
+        moving: set[Formula] = set()
+        fixed: set[Formula] = set()
+        for _, each in equations:
+            taken = set(_taken(each))
+            (moving if taken & (moving | scope.known.keys()) else fixed).add(each.left)
+        return fixed
 
     def _output(
         self, lefts: list[Formula], later: Sequence[OpCall | Alike | DerivedEquation]
@@ -222,7 +246,7 @@ class _Planner:
             else:
                 taken.update(symbol for equation in each.equations for symbol in _taken(equation))
         found = list(dict.fromkeys(each for each in lefts if each in taken))
-        if len(found) > 1:
+        if len(found) > 1 or not lefts:
             raise _TangledError
         return found[0] if found else lefts[-1]
 

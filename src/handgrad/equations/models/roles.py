@@ -118,7 +118,8 @@ class Roles:
     """Gives names to the symbols of one layer's parts.
 
     `parameters` are the symbols of its parameters; `mark` is an index that all names have, where
-    other layers are on the page, and `taken` are names that others have.
+    other layers are on the page, and `taken` are names that others have. An input of `inputs` that
+    goes on from block to block has a name as they give it.
     """
 
     def __init__(
@@ -129,8 +130,12 @@ class Roles:
         *,
         mark: str,
         taken: Collection[Formula],
+        inputs: Collection[Formula] = (),
     ) -> None:
         self.names: dict[Formula, Formula] = {}
+        self._inputs = set(inputs)
+        #: What comes in by its name in the first block, where it is what blocks hand on.
+        self.entered: dict[Formula, Formula] = {}
         self._mark: tuple[str, ...] = (mark,) if mark else ()
         self._parts: dict[str, _Part] = {}
         parts = (*forward, *behind)
@@ -189,11 +194,14 @@ class Roles:
         self, part: OpCall, equation: DerivedEquation
     ) -> tuple[str, tuple[str, int] | None]:
         """The layer and the loop that an equation between ops belongs to."""
-        if is_gradient(equation.left) and is_gradient(equation.right):
+        block = block_of(part.path, part.loop)
+        is_step = block is not None and block.counter == Symbol("t")
+        if is_gradient(equation.left) and is_gradient(equation.right) and not is_step:
             for _, key in _found(equation.left):
                 of = self._parts.get(key.number)
-                if of is not None and of.block is not None and of.block.counter == Symbol("l"):
-                    return of.path, of.loop
+                if of is None or (of.block is not None and of.block.counter == Symbol("t")):
+                    continue
+                return of.path, of.loop
         return part.path, part.loop
 
     def _block(self, part: OpCall) -> Block | None:
@@ -262,15 +270,22 @@ class Roles:
             second = rounds.get((stack, number + 1))
             if second is None or (stack, number - 1) in rounds:
                 continue
-            for one, other in _pairs(first, second):
-                before, after = self._parts.get(one.number), self._parts.get(other.number)
-                if before is None or after is None or one in self._owned:
+            for one, other in _pairs(first, second, self._inputs):
+                after = self._parts.get(other.number)
+                if not after or not after.block or after.block[:2] != (stack, number):
                     continue
-                if before.block or not after.block or after.block[:2] != (stack, number):
-                    continue
+                if isinstance(one, _Symbol):
+                    before = self._parts.get(one.number)
+                    if before is None or before.block or one in self._owned:
+                        continue
                 is_stream = after.block.counter == Symbol("l")
                 letter = _SUM if is_stream else self._plain(other)
-                yield one, (letter, number - 1)
+                if isinstance(one, _Symbol):
+                    yield one, (letter, number - 1)
+                elif is_stream:
+                    self.entered[one] = _named(letter, self._mark, number - 1)
+                else:
+                    continue
                 for later in range(len(rounds)):
                     for key in self._alike(other, later):
                         yield key, (letter, number + later)
@@ -330,6 +345,7 @@ class Roles:
                     index = self._mark + chosen[kinds[key]](families[key])
                     above = None if block is None else block.number
                 self.names[symbol] = _named(families[key].plain, index, above)
+        self.names |= self.entered
         self._name_copies()
 
     def _settings(self, parts: Sequence[OpCall]) -> Iterator[tuple[Formula, Formula]]:
@@ -506,17 +522,32 @@ def _without_copy(symbol: Formula) -> Formula:
     return symbol.base.body if isinstance(symbol.base, Fenced) else symbol.base
 
 
-def _pairs(one: Any, other: Any) -> Iterator[tuple[_Symbol, _Symbol]]:
-    """The symbols at the same places of two formulas."""
+def _pairs(
+    one: Any, other: Any, inputs: Collection[Formula]
+) -> Iterator[tuple[_Symbol | Formula, _Symbol]]:
+    """The symbols at the same places of two formulas; an input as it is."""
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         for pair in zip(one, other, strict=False):
-            yield from _pairs(*pair)
+            yield from _pairs(*pair, inputs)
         return
     if isinstance(one, Script) and isinstance(other, Script):
         first, second = (next(_found(each), None) for each in (one, other))
-        if first is not None and second is not None:
-            yield first[1], second[1]
-            return
+        if second is not None:
+            if first is not None:
+                yield first[1], second[1]
+                return
+            known = next((each for each in inputs if _without_indices(one, each) == each), None)
+            if known is not None:
+                yield known, second[1]
+                return
     if type(one) is type(other):
         for name in getattr(one, "__dataclass_fields__", ()):
-            yield from _pairs(getattr(one, name), getattr(other, name))
+            yield from _pairs(getattr(one, name), getattr(other, name), inputs)
+
+
+def _without_indices(formula: Script, symbol: Formula) -> Formula:
+    """A symbol without the indices behind its own."""
+    if not isinstance(symbol, Script) or symbol.sub is None or symbol.sup is not None:
+        return formula
+    own = len(indices_of(symbol.sub))
+    return Script(formula.base, separated(tuple(indices_of(formula.sub)[:own])))

@@ -186,7 +186,7 @@ class Sections:
             f"{self.say(kind)} ",
             equals(block.counter, separated(tuple(ends))),
         )
-        if kind == "model_block" and block.stack != "blocks":
+        if kind == "model_block" and block.stack not in ("", "blocks"):
             title = (f"{part_name(block.stack, self.chain.lang)}, ", *title)
         self._headings += 1
         yield Heading(title, level, f"{which}-block-{self._headings}")
@@ -217,7 +217,8 @@ class Sections:
                 for of in step.backward if is_slope else step.forward:
                     yield from self._settings(of)
                     for line in of.equations:
-                        yield self.board.line(equals(line.left, line.right))
+                        if line.right != row(function, Symbol("a")):  # tanh(a) says nothing
+                            yield self.board.line(equals(line.left, line.right))
 
     def _part_heading(self, title: str, level: int, which: str) -> Heading:
         self._headings += 1
