@@ -92,7 +92,7 @@ def test_the_cause_is_named_although_a_hypothesis_raises(monkeypatch, dropped, k
     dropped.clear()
 
 
-@pytest.mark.parametrize("stage", ["_line_by_line", "two_causes", "_not_linear"])
+@pytest.mark.parametrize("stage", ["changed", "_not_linear"])
 def test_what_is_known_stays_although_a_later_stage_raises(monkeypatch, dropped, stage):
     def cubed(dy, cache):
         x, w = cache

@@ -75,4 +75,5 @@ def of_another_product(dy, cache):
 
 def test_an_array_of_the_forward_that_stands_for_another_is_named():
     fault = only_kind((product, of_another_product), normal(5, 4), normal(4, 3))
-    assert (fault.gradient, fault.kind, fault.term) == ("w", "stale variable", "scaled for x")
+    assert (fault.gradient, fault.kind, fault.term) == ("w", "stale variable", "x for scaled")
+    assert fault.diff.endswith("+    return y, (x, y, w)")

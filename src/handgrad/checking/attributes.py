@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from handgrad.checking.naming_heuristics import plain, without_affix
+from handgrad.checking.affixes import plain, without_affix
 from handgrad.checking.object_arrays import (
     RETURNED,
     Path,

@@ -19,10 +19,8 @@ from handgrad.checking.diagnosis import diagnose
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.report import Fault
 from handgrad.checking.sample_inputs import Setup
-from handgrad.checking.stepwise import explained, stepwise
 from handgrad.checking.subject import CheckedTarget
 from handgrad.checking.trial import TrialRun, close, like_nested, numeric_gradient, run, size_of
-from handgrad.checking.two_causes import two_causes
 from handgrad.forward_backward import ForwardBackward
 from handgrad.program import Execution, Program, as_execution, recorded
 
@@ -52,10 +50,6 @@ def causes(
         draws = _draws(subject, functions, (done, second), wrong, setup, rng, compared=compared)
         end, names = time.process_time() + _SECONDS, functions.gradients
         faults = diagnose(wrong, draws, gradients=names, situation=setup.situation, end=end)
-        if any(fault.kind == "unknown" for fault in faults):
-            by_line = partial(_line_by_line, functions, done, second, faults, rng, end)
-            faults = attempt(by_line, faults)
-            faults = attempt(partial(two_causes, faults, wrong, draws, names, end), faults)
         if not subject.is_ops_own:
             (own,) = rng.spawn(1)  # so that inputs of later situations stay those of the seed
             runs, given = (done, second), (wrong, own, setup.situation, budget)
@@ -72,30 +66,6 @@ def _withheld(functions: ForwardBackward, fault: Fault) -> Fault:
         return fault
     message = f"d{fault.gradient}: {'; '.join(functions.withheld)}"
     return replace(fault, kind="not returned", term="", message=message, confidence=0.9)
-
-
-def _line_by_line(
-    functions: ForwardBackward,
-    done: TrialRun,
-    second: TrialRun,
-    faults: list[Fault],
-    rng: np.random.Generator,
-    end: float,
-) -> list[Fault]:
-    """The faults of the target's own backward line by line, where no single cause explains it."""
-    forward, backward = functions.forward_source, functions.source
-    inputs = [done.arrays[name] for name in functions.inputs]
-    small = sum(array.size for array in inputs) <= _ELEMENTS
-    if forward is None or backward is None or not small or functions.source_arguments is not None:
-        return faults
-    positions = dict(enumerate(functions.gradients))
-    dys = [done.dy, second.dy]
-    options = functions.forward_options
-    steps = stepwise(forward, backward, inputs, dys, positions, rng, options, end)
-    wrong = [fault.gradient for fault in faults]
-    found = explained(steps, wrong, done.arrays, done.y, end)
-    reported = " ".join(fault.message for fault in found)
-    return [*(fault for fault in faults if f"d{fault.gradient}" not in reported), *found]
 
 
 def _not_linear(

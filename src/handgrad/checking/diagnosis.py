@@ -199,52 +199,37 @@ class EditedBackward:
         """The explanations of a gradient by one edit."""
         assert self.run is not None
         if self.position(name) < len(self.run.program.results):
-            yield from (self.by_edits(name, number) for number in range(len(self.edits)))
+            yield from (self._by_edit(name, number) for number in range(len(self.edits)))
 
-    def by_edits(self, name: str, *numbers: int) -> Explanation:
-        """The explanation of a gradient by edits that are made together."""
-        position = self.position(name)
-        kinds, parts, sentences = [], [], []
-        total = 0.0
-        for number in numbers:
-            edit = self.edits[number]
-            fault = _KINDS[edit.kind]
-            kind, phrase, cost = edit.kind, fault.phrase, fault.cost
-            if self.repairs:
-                assert fault.repair is not None
-                kind, phrase = fault.repair
-                cost += 0.2
-            kinds.append(kind)
-            parts.append(edit.part)
-            sentences.append(phrase.format(edit.part))
-            total += cost
-
-        results = self._results if len(numbers) == 1 else self._changed
+    def _by_edit(self, name: str, number: int) -> Explanation:
+        """The explanation of a gradient by one edit."""
+        edit, position = self.edits[number], self.position(name)
+        fault = _KINDS[edit.kind]
+        kind, phrase, cost = edit.kind, fault.phrase, fault.cost
+        if self.repairs:
+            assert fault.repair is not None
+            kind, phrase = fault.repair
+            cost += 0.2
 
         def predict(draw: Draw) -> Any:
-            return results(numbers, _index(self.draws, draw))[position]
+            return self._results(number, _index(self.draws, draw))[position]
 
         return Explanation(
-            kinds[0] if len(set(kinds)) == 1 else "two causes",
-            " and ".join(parts),
-            ", and ".join(sentences),
-            total,
+            kind,
+            edit.part,
+            phrase.format(edit.part),
+            cost,
             predict,
             self.repairs,
-            self.edits[numbers[0]].line if self.repairs else 0,
-            spoils=partial(self._spoils, numbers),
+            edit.line if self.repairs else 0,
+            spoils=partial(self._spoils, number),
         )
 
-    def own(self, name: str) -> np.ndarray:
-        """The gradient of the first draw without an edit."""
-        assert self.run is not None
-        return np.asarray(self.run.value(self.run.program.results[self.position(name)]))
-
-    def _spoils(self, numbers: tuple[int, ...]) -> bool:
-        """Return whether edits change a gradient that is right."""
+    def _spoils(self, number: int) -> bool:
+        """Return whether an edit changes a gradient that is right."""
         draw = self.draws[0]
         places = {name: self.position(name) for name in self.rights}
-        results = self._results(numbers, 0)
+        results = self._results(number, 0)
         return not all(
             close(results[i], draw.found[name], draw.dy)
             for name, i in places.items()
@@ -261,19 +246,15 @@ class EditedBackward:
         single = [edit for part in attempted(edits.sources(program)) for edit in attempted(part)]
         return [*single, *simplest]
 
-    def _changed(self, numbers: tuple[int, ...], draw_number: int) -> tuple[Any, ...]:
-        """All results of a draw with these edits made.
+    def _changed(self, number: int, draw_number: int) -> tuple[Any, ...]:
+        """All results of a draw with an edit made.
 
         Raises Inapplicable where the program does not run with them.
         """
         run = self._run(self.draws[draw_number])
         assert run is not None
-        first, *others = (self.edits[number] for number in numbers)
-        changes = {**first.changes}
-        for edit in others:
-            changes |= edit.changes
         try:
-            return replace(first, changes=changes).results(run)
+            return self.edits[number].results(run)
         except Exception as error:  # operands that one of its operations does not take
             raise Inapplicable from error
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.checking.naming_heuristics import plain, without_affix
+from handgrad.checking.affixes import plain, without_affix
 from handgrad.checking.tensors import as_arrays, is_tensor
 
 #: Names under which tapes keep the number or array that they stand for.

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from handgrad.checking.alignment.beside import joined
-from handgrad.checking.alignment.pool import RightValues, right_values
+from handgrad.checking.alignment.pool import RightValues, derivation
 from handgrad.checking.alignment.told import Told
 from handgrad.checking.report import Fault
 from tests.checking.alignment.passes import Planted, module, source
@@ -64,7 +64,7 @@ def test_values_are_looked_up_in_any_shape_and_plain_ones_tell_nothing() -> None
     assert pool.has(np.zeros(6)) is pool.has(np.arange(6)) is pool.has(np.array([np.inf])) is None
 
 
-def test_a_forward_without_a_derivation_or_with_another_gradient_has_no_right_values(
+def test_a_forward_without_a_derivation_or_with_another_gradient_has_no_derivation(
     tmp_path: Path,
 ) -> None:
     right = "(p + 1e-6) * 2"
@@ -72,6 +72,6 @@ def test_a_forward_without_a_derivation_or_with_another_gradient_has_no_right_va
     x = np.random.default_rng(0).standard_normal((4, 5))
     gradient = 2 * x / (x * x + 1e-6)
     one = np.ones(())
-    assert right_values(made.forward, {"x": x}, one, {"x": gradient}) is not None
-    assert right_values(made.forward, {"x": x}, one, {"x": 2 * gradient}) is None
-    assert right_values(lambda x: sorted(x), {"x": x}, one, {}) is None
+    assert derivation(made.forward, {"x": x}, one, {"x": gradient}) is not None
+    assert derivation(made.forward, {"x": x}, one, {"x": 2 * gradient}) is None
+    assert derivation(lambda x: sorted(x), {"x": x}, one, {}) is None

@@ -29,15 +29,21 @@ def joined(known: Sequence[Fault], changed: Sequence[Told]) -> list[Fault]:
 
     Where nothing was known, or another line, the change is the cause, for it was run. Else what was
     known keeps its words, and the report shows the change beside them. One change that puts right
-    several gradients is the cause of them all.
+    several gradients is the cause of them all. Several that put right one together are all told.
     """
-    changes = {told.fault.gradient: told for told in changed}
+    changes: dict[str, list[Told]] = {}
+    for told in changed:
+        changes.setdefault(told.fault.gradient, []).append(told)
     places = {(told.fault.kind, told.fault.line) for told in changed}
     is_one = len(known) > 1 and len(places) == 1 and all(f.gradient in changes for f in known)
-    return [
-        _both(fault, changes[fault.gradient], is_one=is_one) if fault.gradient in changes else fault
-        for fault in known
-    ]
+    found: list[Fault] = []
+    for fault in known:
+        several = changes.get(fault.gradient, [])
+        if len(several) > 1:
+            found += [told.fault for told in several]
+        else:
+            found += [_both(fault, told, is_one=is_one) for told in several] or [fault]
+    return found
 
 
 def _both(known: Fault, told: Told, *, is_one: bool) -> Fault:

@@ -145,10 +145,10 @@ def text_of(statement: ast.AST) -> str:
 
 
 class Head(ast.AST):
-    """One field of a statement as if it were all of it."""
+    """One expression of a statement as if it were all of it."""
 
-    def __init__(self, statement: ast.AST, field: str) -> None:
-        self.statement, self.name = statement, field
+    def __init__(self, parent: ast.AST, field: str, index: int | None = None) -> None:
+        self.place = Place(parent, field, index)
 
 
 def _asks_for_a_size(node: ast.AST) -> bool:

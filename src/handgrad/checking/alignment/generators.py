@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import chain
 from typing import Any
 
@@ -26,15 +26,34 @@ from handgrad.checking.alignment.wording import said
 from handgrad.checking.attempts import attempted
 
 
-def changes(piece: CodePiece, borrowed: Borrowed, *, inserted: bool) -> Iterator[Change]:
-    """All changes of a function's lines: those of what is there, or insertions."""
+def changes(
+    piece: CodePiece, borrowed: Borrowed, *, inserted: bool, only: Container[Any] | None = None
+) -> Iterator[Change]:
+    """All changes of a function's lines: those of what is there, or insertions.
+
+    only: the lines that are changed, where not all are.
+    """
     for function, call in piece.regions:
         scope = CallScope(function, call)
-        yield from _of_function(function, scope, borrowed, inserted=inserted)
+        yield from _of_function(function, scope, borrowed, only, inserted=inserted)
+
+
+def within(
+    place: Place, statement: ast.stmt, scope: CallScope, borrowed: Borrowed
+) -> Iterator[Change]:
+    """All changes of one expression of a line."""
+    own = Head(place.parent, place.field, place.index)
+    yield from _replacements(own, statement, scope, borrowed)
+    yield from _insertions(own, statement, scope, borrowed)
 
 
 def _of_function(
-    function: Function, scope: CallScope, borrowed: Borrowed, *, inserted: bool
+    function: Function,
+    scope: CallScope,
+    borrowed: Borrowed,
+    only: Container[Any] | None,
+    *,
+    inserted: bool,
 ) -> Iterator[Change]:
     body = function.body
     if isinstance(body, ast.expr):
@@ -45,6 +64,8 @@ def _of_function(
             yield from _carried(holders, function, scope)
     for position, (place, statement) in enumerate(holders):
         if isinstance(statement, ast.FunctionDef | ast.While | ast.ClassDef):
+            continue
+        if only is not None and statement not in only:
             continue
         if place is not None and not inserted:
             following = holders[position + 1] if position + 1 < len(holders) else None
@@ -79,9 +100,8 @@ def _header(statement: Any) -> ast.AST:
 
 def _places(own: ast.AST) -> Iterator[tuple[Place, ast.expr]]:
     if isinstance(own, Head):
-        first = getattr(own.statement, own.name)
-        yield Place(own.statement, own.name), first
-        yield from expressions(first)
+        yield own.place, own.place.get()
+        yield from expressions(own.place.get())
     elif isinstance(own, ast.Lambda):
         yield Place(own, "body"), own.body
         yield from expressions(own.body)

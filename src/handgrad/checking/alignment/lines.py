@@ -12,6 +12,7 @@ import numpy as np
 
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.scope import evaluated
+from handgrad.checking.tensors import as_arrays
 from handgrad.checking.trial import leaves
 
 #: Elements of all values that are kept.
@@ -19,10 +20,14 @@ _MOST: Final = 2_000_000
 
 
 class LineValues:
-    """For each assignment and return the arrays that it has made, in the order of the rounds."""
+    """For each assignment and return the arrays that it has made, in the order of the rounds.
+
+    names: the variables as a line began, round by round.
+    """
 
     def __init__(self, pieces: Iterable[CodePiece]) -> None:
         self.values: dict[ast.stmt, list[np.ndarray]] = {}
+        self.names: dict[ast.stmt, list[dict[str, Any]]] = {}
         self._statements: dict[CodeType, dict[int, ast.stmt]] = {}
         self._open: dict[FrameType, ast.stmt | None] = {}
         self._left = _MOST
@@ -52,6 +57,8 @@ class LineValues:
         before = self._open.get(frame)
         if before is not None and statement is not before:
             self._note(before, frame, result if event == "return" else None)
+        if statement is not None and statement is not before:
+            self.names.setdefault(statement, []).append(dict(frame.f_locals))
         self._open[frame] = statement
         if event == "return":
             self._open.pop(frame)
@@ -67,7 +74,7 @@ class LineValues:
             ]
         elif isinstance(statement, ast.AugAssign):
             made = [evaluated(statement.target, frame.f_globals, frame.f_locals)]
-        for each in made:
+        for each in map(as_arrays, made):
             if isinstance(each, np.ndarray | np.floating | float | tuple | list):
                 arrays = [np.array(leaf) for leaf in leaves(each) if leaf.dtype.kind == "f"]
                 self._left -= sum(array.size for array in arrays)

@@ -173,7 +173,6 @@ def _piece(
     tree = _tree(code)
     if tree is None or not functions:
         return None
-    module = _module(tree, code.co_freevars)
     own = [each for each in nested(code) if each in every]
     late = [each for each in own if each in backward]
     regions = []
@@ -182,6 +181,7 @@ def _piece(
             if isinstance(node, Function) and _is_of(node, each):
                 regions.append((node, every[each]))
                 break
+    module = _module(tree, code.co_freevars)  # which takes decorators away, and with them lines
     return CodePiece(code, functions, tree, module, regions, not late)
 
 

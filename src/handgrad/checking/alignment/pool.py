@@ -7,18 +7,29 @@ value adds to its own, their partial sums and the forward's values are right whe
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
+from handgrad.checking.alignment.variants import parsed
+from handgrad.checking.alignment.wording import said
+from handgrad.checking.attempts import Inapplicable
+from handgrad.checking.tensors import is_tensor
 from handgrad.checking.trial import leaves
-from handgrad.deriving.reverse import depends, sweep
+from handgrad.deriving.reverse import depends, has_parts, sweep, vjp
 from handgrad.deriving.traced import has_cache, results_of
 from handgrad.program import primitives as primitives
-from handgrad.program.node import Node, Program, World, replaced, within
+from handgrad.program.emit import Emitter
+from handgrad.program.node import Node, Program, World, as_node, replaced, within
 from handgrad.program.sizes import Size
+from handgrad.program.tensors.module import ATTRIBUTES
+from handgrad.program.tensors.running import takes_tensors
+from handgrad.program.text import symbol
 from handgrad.program.trace import Tracer
 from handgrad.program.trace import run as run_traced
 
@@ -61,59 +72,181 @@ class RightValues:
         return bool(np.min(apart) <= relative * np.max(np.abs(own)))
 
 
-def right_values(
+@dataclass(frozen=True, eq=False)
+class Right:
+    """A value of the derived backward: of a node of forward, or the gradient of one.
+
+    number: its position among them, which is the same on other inputs and cotangents.
+    """
+
+    number: int
+    node: Node
+    is_gradient: bool
+
+
+class SweptForward:
+    """A forward as it was called, swept back from dy: all that a right backward may compute."""
+
+    def __init__(self, function: Callable[..., Any], given: Mapping[str, Any], dy: Any) -> None:
+        """Raises an exception, of any type, where there is no derivation."""
+        self._world = World()
+        self._world.events = []
+        self._world.attributes = ATTRIBUTES if takes_tensors(function) else {}
+        self.inputs: list[Node] = []
+        with self._at_work():
+            # A layer that is called is no plain object, and keeps the arrays that it is handed.
+            own = {
+                name: _KeptContext() if is_context(value) else value
+                for name, value in given.items()
+            }
+            own = copy.deepcopy(own)
+            traced = {name: _traced(value, self.inputs) for name, value in own.items()}
+            result = run_traced(function, traced)
+            cotangents = [each for each in leaves(dy) if each.dtype.kind == "f"]
+            is_pair = type(result) is tuple and len(result) == 2 and len(cotangents) == 1
+            with_cache = is_pair or has_cache(result, Tracer)
+            outputs = results_of(result[0] if with_cache else result, function)
+            self.body = Program(self.inputs, outputs).body
+            self._world.events = None
+            self._seed(outputs, cotangents)
+            self.gradients = dict(self._seeds)
+            sweep(self.body, self.gradients, self._live)
+        self._nodes = [*self.inputs, *self.body]
+        self._numbers = {id(node): i for i, node in enumerate(self._nodes)}
+        known = [(node, False) for node in self._nodes]
+        known += [(node, True) for node in self._nodes if id(node) in self.gradients]
+        self.rights = [Right(i, *each) for i, each in enumerate(known)]
+        self.pool = RightValues(
+            [*map(self.value, self.rights), *(node.value for node in self._world.known.values())]
+        )
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        with within(self._world), np.errstate(all="ignore"):
+            yield
+
+    def _seed(self, outputs: list[Node], cotangents: list[np.ndarray]) -> None:
+        if len(self.body) > _MOST or len(cotangents) != len(outputs):
+            raise Inapplicable
+        for node in self.body:
+            # No loop is rolled up here, so that each round's counters are numbers.
+            rounds = {f"t{depth}": i for depth, (_, i) in enumerate(node.rounds)}
+            node.attrs = {key: replaced(each, rounds) for key, each in node.attrs.items()}
+            node.shape = tuple(size.at(rounds) for size in node.shape)
+        self._live = depends(self.body, self.inputs)
+        self._seeds: dict[int, Node] = {}
+        for output, given in zip(outputs, cotangents, strict=True):
+            if id(output) in self._live:
+                value = given.reshape(output.value.shape)
+                seed = Node("input", (), {}, output.shape, "f", value)
+                own = self._seeds.get(id(output))
+                self._seeds[id(output)] = seed if own is None else own + seed
+
+    def over_rounds(self, number: int) -> list[tuple[Right, ...]]:
+        """The values that a loop of so many rounds makes at one line, first round to last."""
+        found: dict[Any, dict[Any, Right]] = {}
+        times: Counter[Any] = Counter()
+        for right in self.rights:
+            node = right.node
+            if node.rounds:
+                place = (right.is_gradient, node.line, node.op, [loop for loop, _ in node.rounds])
+                count = [i for _, i in node.rounds]
+                key = (repr(place), times[repr((place, count))])
+                times[repr((place, count))] += 1
+                found.setdefault(key, {})[tuple(count)] = right
+        every = [tuple(each.values()) for each in found.values() if len(each) == number]
+        return every + [tuple(each) for own in every for each in self._before(own)]
+
+    def _before(self, rounds: tuple[Right, ...]) -> Iterator[list[Right]]:
+        """The values that rounds begin with, where they go on from those of the one before."""
+        last = rounds[-1]
+        for first in self.rights:
+            alike = np.shape(first.node.value) == np.shape(last.node.value)
+            if first.node.op == "input" and alike and first.is_gradient == last.is_gradient:
+                yield [first, *rounds[:-1]]
+
+    def like(self, node: Node, other: SweptForward) -> Node:
+        """The node here that stands where one stands in another derivation of the forward."""
+        return self._nodes[other._numbers[id(node)]]
+
+    def value(self, right: Right) -> Any:
+        return (self.gradients[id(right.node)] if right.is_gradient else right.node).value
+
+    def without(self, node: Node, cut: Iterable[Node]) -> Any:
+        """The gradient of a node where nothing comes back through some others; None if nothing."""
+        gradients = dict(self._seeds)
+        with self._at_work():
+            sweep(self.body, gradients, self._live - {*map(id, cut)})
+        return gradients[id(node)].value if id(node) in gradients else None
+
+    def shares(self, node: Node) -> list[tuple[Node, Any]]:
+        """What each use of a node adds to its gradient, by what it is used in."""
+        found = []
+        with self._at_work():
+            for use in self.body:
+                if node in use.args and id(use) in self.gradients and not has_parts(use):
+                    every = zip(use.args, vjp(use, self.gradients[id(use)]), strict=True)
+                    found += [(use, g) for a, g in every if a is node and g is not None]
+        return [(use, as_node(g).value) for use, g in found]
+
+    def behind(self, node: Node) -> list[Node]:
+        """The nodes that are made from one and that a gradient comes back through."""
+        made = depends(self.body, [node])
+        return [each for each in self.body if id(each) in made and id(each) in self.gradients]
+
+    def said(self, node: Node) -> str:
+        """A node as the forward writes it, or its name there."""
+        if node.name:
+            return symbol(node.name)
+        emitter = Emitter(loose=True)
+        for i, each in enumerate(self._nodes):
+            if each is not node and (each.name or each.op == "input"):
+                emitter.name(each, each.name or f"input{i}")
+        return said(parsed(emitter.text(node)))
+
+
+class _KeptContext:
+    """Stands for the context of a torch.autograd.Function: it keeps what it is handed."""
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        self.saved_tensors = tensors
+
+    def __getattr__(self, name: str) -> Any:
+        """The other methods, which say how gradients are asked for."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_, **__: None
+
+
+def is_context(value: Any) -> bool:
+    """Return whether this is the context of a torch.autograd.Function."""
+    return hasattr(value, "save_for_backward")
+
+
+def derivation(
     function: Callable[..., Any],
-    arguments: Mapping[str, Any],
+    given: Mapping[str, Any],
     dy: Any,
     rights: Mapping[str, np.ndarray],
-) -> RightValues | None:
-    """The values of a forward and of the derived backward; None where it cannot be derived.
+) -> SweptForward | None:
+    """The derivation of a forward; None where it has none.
 
-    rights: gradients by differences, of which each has to be among them.
+    rights: gradients by differences, of which each has to be among its values.
     """
-    inputs: list[Node] = []
-    world = World()
-    with within(world), np.errstate(all="ignore"):
-        world.events = []
-        try:
-            # A layer that is called is no plain object, and keeps the arrays that it is handed.
-            own = copy.deepcopy(dict(arguments))
-            given = {name: _traced(value, inputs) for name, value in own.items()}
-            result = run_traced(function, given)
-            outputs = results_of(result[0] if has_cache(result, Tracer) else result, function)
-            found = _swept(world, inputs, outputs, dy)
-        except Exception:  # of a form that has no derivation
-            return None
-    pool = RightValues(found)
+    try:
+        found = SweptForward(function, given, dy)
+    except Exception:  # of a form that has no derivation
+        return None
     known = [right for right in rights.values() if np.isfinite(right).all()]
-    return pool if all(pool.has(each, _VOUCHED) is not False for each in known) else None
-
-
-def _swept(world: World, inputs: list[Node], outputs: list[Node], dy: Any) -> list[Any]:
-    body = Program(inputs, outputs).body
-    cotangents = [each for each in leaves(dy) if each.dtype.kind == "f"]
-    if len(body) > _MOST or len(cotangents) != len(outputs):
-        return []
-    world.events = None
-    for node in body:
-        # No loop is rolled up here, so that each round's counters are numbers.
-        rounds = {f"t{depth}": i for depth, (_, i) in enumerate(node.rounds)}
-        node.attrs = {key: replaced(each, rounds) for key, each in node.attrs.items()}
-        node.shape = tuple(size.at(rounds) for size in node.shape)
-    live = depends(body, inputs)
-    adjoint: dict[int, Node] = {}
-    for output, given in zip(outputs, cotangents, strict=True):
-        if id(output) in live:
-            seed = Node("input", (), {}, output.shape, "f", given.reshape(output.value.shape))
-            adjoint[id(output)] = adjoint[id(output)] + seed if id(output) in adjoint else seed
-    sweep(body, adjoint, live)
-    return [n.value for n in (*inputs, *body, *adjoint.values(), *world.known.values())]
+    return found if all(found.pool.has(each, _VOUCHED) is not False for each in known) else None
 
 
 def _traced(value: Any, inputs: list[Node], depth: int = 0) -> Any:
     """An argument with its arrays of floats as inputs of the program, those of an object too."""
     if depth > _DEEP:
         return value
+    if is_tensor(value):
+        value = value.detach().numpy()
     inner = partial(_traced, inputs=inputs, depth=depth + 1)
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         sizes = tuple(map(Size.of, value.shape))

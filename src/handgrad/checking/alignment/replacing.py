@@ -104,7 +104,7 @@ def _of_elements(
 
 def bounds(own: ast.AST) -> Iterator[tuple[Place, ast.expr]]:
     """Places of the numbers by which loops and slices begin and end."""
-    whole = getattr(own.statement, own.name) if isinstance(own, Head) else own
+    whole = own.place.get() if isinstance(own, Head) else own
     for node in ast.walk(whole):
         if isinstance(node, ast.FunctionDef | ast.Lambda) and node is not own:
             continue
@@ -259,7 +259,7 @@ def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:
     if not isinstance(value, int | float):
         return
     kind = "scaled"
-    if isinstance(place.parent, ast.keyword) and place.parent.arg in ("axis", "axes"):
+    if isinstance(place.parent, ast.keyword) and place.parent.arg in ("axis", "axes", "dim"):
         kind = "wrong axis"
         new = ast.Constant(None)
         yield new, kind, f"None for {value}", "another axis belongs there: {}"

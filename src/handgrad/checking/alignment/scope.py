@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import CodeType
 from typing import Any, Final
@@ -60,12 +60,23 @@ class CallScope:
             self._values[text] = self._evaluated(node)
         return self._values[text]
 
+    def changed(self, node: ast.expr, others: Mapping[str, ast.expr]) -> np.ndarray | None:
+        """What an expression gives that is changed in many ways, of which none is kept.
+
+        others: variables with the expressions that make them, as they now are.
+        """
+        scope, names = self.call.scope, self.call.names
+        made = {name: evaluated(each, scope, names) for name, each in others.items()}
+        return self._as_array(evaluated(node, scope, {**names, **made}))
+
     def _evaluated(self, node: ast.expr) -> Any:
         return evaluated(node, self.call.scope, self.call.names)
 
     def array(self, node: ast.expr) -> np.ndarray | None:
         """The value where it is an array or a number, else None."""
-        value = self.value(node)
+        return self._as_array(self.value(node))
+
+    def _as_array(self, value: Any) -> np.ndarray | None:
         torch = sys.modules.get("torch")
         if torch is not None and isinstance(value, torch.Tensor):
             value = value.detach().numpy()

@@ -9,60 +9,41 @@ from __future__ import annotations
 import ast
 import copy
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import product, takewhile
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from handgrad.checking.alignment.borrowing import Borrowed
 from handgrad.checking.alignment.budget import Deadline
 from handgrad.checking.alignment.changes import Change, Place, probed
+from handgrad.checking.alignment.departures import Departures
 from handgrad.checking.alignment.generators import changes
+from handgrad.checking.alignment.hits import Hit, Sized
+from handgrad.checking.alignment.interventions import Interventions
 from handgrad.checking.alignment.pieces import Call, CodePiece, observed, pieces
-from handgrad.checking.alignment.pool import right_values
+from handgrad.checking.alignment.pool import SweptForward, derivation
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.standing import Standing
 from handgrad.checking.alignment.trials import Trials
-from handgrad.checking.alignment.written import WrittenDiff, written
+from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.trial import TrialRun, backward
 from handgrad.checking.trial import forward as run_forward
 from handgrad.forward_backward import ForwardBackward
 
-#: A change with its size and the function that it is made in.
-Sized = tuple[float, Change, CodePiece]
 #: Changes of so many words more are told as rivals of the smallest.
 NEAR: Final = 2.0
 #: The words that a change counts more at a line that makes right values already, and less where it
 #: makes them.
 _RIGHT: Final = 3.0
 _SETTLED: Final = 1.5
-
-
-@dataclass(eq=False)
-class Hit:
-    """A change that puts gradients right, with the edit of the source that it is.
-
-    words: those that change. size: the same, less where the line's values become right ones, which
-    they were not, and more where they were right before.
-    """
-
-    change: Change
-    piece: CodePiece
-    covers: tuple[str, ...]
-    written: WrittenDiff | None
-    words: float
-    size: float
-
-    @property
-    def rank(self) -> tuple[float, float]:
-        return -len(self.covers), self.size
 
 
 class SourceSearch:
@@ -77,15 +58,29 @@ class SourceSearch:
         rng: np.random.Generator,
         seconds: float,
     ) -> None:
-        self.late = Deadline(time.process_time() + seconds).over
+        self.end = time.process_time() + seconds
+        self.deadline = Deadline(self.end)
         self.functions, self.runs = functions, runs
         self.wrong = tuple(wrong)
-        self._entry: Call | None = None
         self.trials = Trials(functions, draws, runs, wrong, rng)
+        self._listed: dict[bool, list[Sized]] = {}
+        self._walk: tuple[tuple[str, ...], list[Hit], Iterator[None]] | None = None
+
+    def late(self) -> bool:
+        return self.deadline.over()
 
     @cached_property
     def pieces(self) -> list[CodePiece]:
         """The user's functions that run in a pass; none where it leaves arrays and Python."""
+        return self._seen[0]
+
+    @property
+    def _entry(self) -> Call | None:
+        """The first call of forward's."""
+        return self._seen[1]
+
+    @cached_property
+    def _seen(self) -> tuple[list[CodePiece], Call | None]:
         done = self.runs[0]
         with self.trials.kept.put_back():
             before = observed(lambda: run_forward(self.functions, done.arrays))
@@ -93,24 +88,45 @@ class SourceSearch:
             dy = copy.deepcopy(done.dy)
             after = observed(lambda: backward(self.functions, dy, cache))
         if before.leads_out or after.leads_out:
-            return []
-        self._entry = next(iter(before.calls.values()), None)
-        return pieces(before.calls, after.calls)
+            return [], None
+        return pieces(before.calls, after.calls), next(iter(before.calls.values()), None)
 
     @cached_property
     def standing(self) -> Standing | None:
         """The lines of backward by their values, None where the forward cannot be derived."""
-        for piece in self.pieces:
-            if self._entry is not None and piece.code is self._entry.code:
-                dy, right = self.runs[0].dy, dict(self.trials.draws[0].right)
-                if all(each.in_forward for each in self.pieces) and np.size(dy) == 1:
-                    # Gradients made beside the loss know no dy: what comes back is times dy.
-                    right = {name: each / float(dy) for name, each in right.items()}
-                    dy = np.ones_like(dy)
-                with self.trials.kept.put_back():
-                    pool = right_values(piece.functions[0], self._entry.given, dy, right)
-                return None if pool is None else Standing(pool, self.trials, self.pieces)
-        return None
+        derived = self._derived(self.runs[0], self._entry, self.trials.draws[0].right)
+        return None if derived is None else Standing(derived, self.trials, self.pieces)
+
+    @cached_property
+    def departures(self) -> Departures | None:
+        """The search by right values of lines, None where the forward cannot be derived."""
+        if self.standing is None or all(each.in_forward for each in self.pieces):
+            return None
+        draws: list[tuple[TrialRun, Call | None]] = [(self.runs[1], self._entry)]
+        if self.trials.moved is not None:
+            moved = self.trials.moved.done
+            with self.trials.kept.put_back():
+                calls = observed(lambda: run_forward(self.functions, moved.arrays)).calls
+            draws.append((moved, next(iter(calls.values()), None)))
+        others = [self._derived(done, entry, {}) for done, entry in draws]
+        found = [self.standing.derived, *(each for each in others if each is not None)]
+        if len(found) <= len(draws) or len({len(each.rights) for each in found}) > 1:
+            return None
+        return Departures(Interventions(self.pieces, self.trials, found), self.borrowed, self.late)
+
+    def _derived(
+        self, done: TrialRun, entry: Call | None, right: Mapping[str, Any]
+    ) -> SweptForward | None:
+        own = [piece for piece in self.pieces if entry is not None and piece.code is entry.code]
+        if not own or entry is None:
+            return None
+        dy = done.dy
+        if all(each.in_forward for each in self.pieces) and np.size(dy) == 1:
+            # Gradients made beside the loss know no dy: what comes back is times dy.
+            right = {name: each / float(dy) for name, each in right.items()}
+            dy = np.ones_like(dy)
+        with self.trials.kept.put_back():
+            return derivation(own[0].functions[0], entry.given, dy, right)
 
     @cached_property
     def borrowed(self) -> Borrowed:
@@ -121,7 +137,18 @@ class SourceSearch:
         told: list[list[Hit]] = []
         rest = self.wrong
         with ExitStack() as made:
-            while rest and not self.late() and (found := self.hits(rest)):
+            if self.departures is not None:
+                made.enter_context(self.departures.interventions.possible())
+            while rest and not self.late():
+                found = self._hastily(rest)
+                if not found and self.departures is not None:
+                    found = self.departures.in_words(rest)
+                if not found:
+                    first, found = self._two(rest, made)
+                    told += first
+                found = found or self.hits(rest)
+                if not found:
+                    break
                 while found:
                     same = [hit for hit in found if set(hit.covers) == set(found[0].covers)]
                     told.append(same)
@@ -129,6 +156,34 @@ class SourceSearch:
                     found = [hit for hit in found if set(hit.covers) <= set(rest)]
                     self._keep(same[0], made)
         return told
+
+    def _hastily(self, wrong: tuple[str, ...]) -> list[Hit]:
+        """Hits in half of the time that is left, where right values are known to go on with."""
+        if self.departures is not None:
+            now = time.process_time()
+            self.deadline = Deadline(now + (self.end - now) / 2)
+        found = self.hits(wrong)
+        self.deadline = Deadline(self.end)
+        return found
+
+    def _two(self, wrong: tuple[str, ...], made: ExitStack) -> tuple[list[list[Hit]], list[Hit]]:
+        """A change that gives a line its right value, and those that put gradients right with it.
+
+        The first stays made.
+        """
+        if self.departures is None:
+            return [], []
+        for guess in self.departures.guesses(wrong):
+            with ExitStack() as tried:
+                before = self._walk, self._listed
+                self._keep(guess, tried)
+                found = self._hastily(wrong) or self.departures.in_words(wrong)
+                if found:
+                    made.push(tried.pop_all())
+                    return [[replace(guess, covers=found[0].covers)]], found
+            self._walk, self._listed = before
+            self.departures.forget()
+        return [], []
 
     def departing(self, name: str) -> ast.stmt | None:
         """The first line that this gradient, and none that is right, is made from by a value that
@@ -168,29 +223,55 @@ class SourceSearch:
 
     def _keep(self, hit: Hit, made: ExitStack) -> None:
         """Leave a change in force, so that what is still wrong is looked for beside it."""
+        self._walk, self._listed = None, {}
+        if self.departures is not None:
+            self.departures.forget()
         made.enter_context(hit.change.made())
         made.enter_context(hit.piece.in_force(hit.piece.compiled()))
         self.trials.mended.update(hit.covers)
 
     def hits(self, wrong: tuple[str, ...]) -> list[Hit]:
-        """The changes that put some of these gradients right and spoil none, best first."""
-        found: list[Hit] = []
+        """The changes that put some of these gradients right and spoil none, best first.
+
+        Where a line is known that is to give another value, its changes are; else all are tried.
+        Where time ran out before, it goes on from there.
+        """
+        if self._walk is None or self._walk[0] != wrong:
+            known = [] if self.departures is None else self.departures.hits(wrong)
+            if known:
+                return known
+            begun: list[Hit] = []
+            self._walk = wrong, begun, self._walked(wrong, begun)
+        _, found, walk = self._walk
+        for _ in walk:
+            if self.late():
+                break
+        return sorted(found, key=lambda hit: hit.rank)
+
+    def _walked(self, wrong: tuple[str, ...], found: list[Hit]) -> Iterator[None]:
+        """Changes one after another; those that hit are put into `found`."""
+        most = self.departures.most(wrong) if self.departures is not None else 0
         for listed in self._in_order(wrong):
             for size, change, piece in listed:
-                whole = [hit.words for hit in found if len(hit.covers) == len(wrong)]
-                if self.late() or (whole and size > min(whole) + NEAR):
+                whole = [hit.words for hit in found if len(hit.covers) >= (most or len(wrong))]
+                if whole and size > min(whole) + NEAR:
                     break
                 hit = attempt(partial(self._hit, size, change, piece, wrong), None)
                 if hit is not None:
                     found.append(hit)
-        return sorted(found, key=lambda hit: hit.rank)
+                yield
 
     def _in_order(self, wrong: tuple[str, ...]) -> Iterator[list[Sized]]:
-        """Changes of backward at places that reach wrong gradients alone, elsewhere, of forward.
+        """Changes near a line that is known, at places that reach wrong gradients alone, elsewhere,
+        and of forward.
 
         At places of backward that reach none of them no change puts one right.
         """
         yield sorted((each for piece in self.pieces for each in self._solved(piece)), key=_size)
+        if self.departures is not None:
+            near = self.departures.near(wrong)
+            own = [piece for piece in self.pieces if not piece.in_forward]
+            yield sorted(self._sized(own, near), key=_size)
         alone: list[Sized] = []
         rest: list[Sized] = []
         reached: dict[tuple[int, str, int | None], frozenset[str]] = {}
@@ -227,14 +308,19 @@ class SourceSearch:
         return Hit(change, piece, covers, written(change, piece), size, weighed)
 
     def _by_size(self, *, forward: bool) -> list[Sized]:
+        if forward not in self._listed:
+            self._listed[forward] = self._list(forward=forward)
+        return self._listed[forward]
+
+    def _list(self, *, forward: bool) -> list[Sized]:
         own = [piece for piece in self.pieces if piece.in_forward == forward]
-        every = takewhile(lambda _: not self.late(), self._sized(own))
+        every = takewhile(lambda _: time.process_time() < self.end, self._sized(own))
         return sorted(every, key=_size)
 
-    def _sized(self, own: list[CodePiece]) -> Iterator[Sized]:
+    def _sized(self, own: list[CodePiece], only: Container[Any] | None = None) -> Iterator[Sized]:
         known: dict[ast.AST, list[str]] = {}
         for piece, inserted in product(own, (False, True)):
-            for change in changes(piece, self.borrowed, inserted=inserted):
+            for change in changes(piece, self.borrowed, inserted=inserted, only=only):
                 yield size_of(change, known) + _RIGHT * self._is_right(change), change, piece
 
     def _solved(self, piece: CodePiece) -> Iterator[Sized]:

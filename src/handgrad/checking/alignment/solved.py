@@ -19,6 +19,7 @@ _ATOMS: Final = 24
 _SCALARS: Final = 12
 _RELATIVE: Final = 1e-7
 _NUMBERS: Final = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
+_SCALED: Final = (ast.Div, ast.Mult)
 Factor = tuple[ast.expr, np.ndarray]
 
 
@@ -68,26 +69,29 @@ def _times(factor: ast.expr, c: float, scope: CallScope) -> Iterator[ast.expr]:
         if not value.ndim and value.dtype.kind in "iuf" and value
     ]
     own: list[tuple[ast.expr | None, float]] = [(None, 1.0), *numbers[:_SCALARS]]
-    for number, (one, times), (other, length) in product(_NUMBERS, own, own):
-        if abs(c - number * times / length) > _RELATIVE * abs(c):
+    for number, op, (one, first), (other, second) in product(_NUMBERS, _SCALED, own, own):
+        made = number * (first * second if op is ast.Mult else first / second)
+        if abs(c - made) > _RELATIVE * abs(c):
             continue
         new = factor if number == 1.0 else binary(parsed(f"{number:g}"), ast.Mult(), factor)
         new = new if one is None else binary(new, ast.Mult(), one)
-        yield new if other is None else binary(new, ast.Div(), other)
+        yield new if other is None else binary(new, op(), other)
         return
+
+
+def forms(scope: CallScope, ndim: int) -> Iterator[Factor]:
+    """Variables of floats, a vector also as a column where that broadcasts with matrices."""
+    column = ast.Tuple([ast.Slice(), ast.Constant(None)], ast.Load())
+    for each, value in scope.atoms:
+        if value.dtype.kind == "f" and value.ndim:
+            yield each, value
+            if value.ndim == 1 and ndim == 2:
+                yield ast.Subscript(each, column, ast.Load()), value[:, None]
 
 
 def _products(own: np.ndarray, scope: CallScope) -> Iterator[Factor]:
     """Variables that broadcast to the shape of a value, and products of two of them."""
-    single: list[Factor] = []
-    for each, value in scope.atoms:
-        if value.dtype.kind != "f" or not value.ndim:
-            continue
-        column = ast.Tuple([ast.Slice(), ast.Constant(None)], ast.Load())
-        forms: list[Factor] = [(each, value)]
-        if value.ndim == 1 and own.ndim == 2:
-            forms.append((ast.Subscript(each, column, ast.Load()), value[:, None]))
-        single += [form for form in forms if _spreads(form[1], own.shape)]
+    single = [form for form in forms(scope, own.ndim) if _spreads(form[1], own.shape)]
     yield from single[: 2 * _ATOMS]
     for (one, left), (other, right) in combinations(single[:_ATOMS], 2):
         yield binary(one, ast.Mult(), other), left * right

@@ -10,7 +10,7 @@ from types import CodeType
 from handgrad.checking.alignment.changes import Change, Place
 from handgrad.checking.alignment.lines import LineValues
 from handgrad.checking.alignment.pieces import CodePiece
-from handgrad.checking.alignment.pool import RightValues
+from handgrad.checking.alignment.pool import SweptForward
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.solved import solved
 from handgrad.checking.alignment.trials import Trials
@@ -33,8 +33,9 @@ class Standing:
     the right ones need not be wrong, for there are many ways to a gradient.
     """
 
-    def __init__(self, pool: RightValues, trials: Trials, pieces: Sequence[CodePiece]) -> None:
-        self.pool, self.trials, self.pieces = pool, trials, pieces
+    def __init__(self, derived: SweptForward, trials: Trials, pieces: Sequence[CodePiece]) -> None:
+        self.derived, self.trials, self.pieces = derived, trials, pieces
+        self.pool = derived.pool
         self.of = self._judged({})
         self.made = self.values
 

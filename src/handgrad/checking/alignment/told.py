@@ -11,8 +11,9 @@ from typing import Final
 import numpy as np
 
 from handgrad.checking.alignment.budget import Budget
+from handgrad.checking.alignment.hits import Hit
 from handgrad.checking.alignment.kept import TooMuchError
-from handgrad.checking.alignment.search import NEAR, Hit, SourceSearch
+from handgrad.checking.alignment.search import NEAR, SourceSearch
 from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.report import Fault

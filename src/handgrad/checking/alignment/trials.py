@@ -59,12 +59,17 @@ class Trials:
         }
         self.rights = [name for name in functions.gradients if name in floats and name not in wrong]
         self.mended: set[str] = set()
+        #: The draw that is run: 0, 1, or 2 at other inputs; and the number of the run.
+        self.draw = self.number = 0
         self.moved = _moved(functions, runs[0], functions.gradients, rng)
         self.lines = LoopLines()
         self.kept = StateBefore([functions])
         with self.kept.put_back(), self.lines.counted():
             _, cache = run_forward(functions, runs[0].arrays)
             backward(functions, copy.deepcopy(runs[0].dy), cache)
+
+    def _begin(self, draw: int) -> None:
+        self.draw, self.number = draw, self.number + 1
 
     def moved_by(self, change: Change, piece: CodePiece) -> set[str] | None:
         """The gradients of the first draw that a change makes others; None where it raises."""
@@ -74,6 +79,7 @@ class Trials:
             except ValueError:
                 return None
         draw, done = self.draws[0], self.runs[0]
+        self._begin(0)
         try:
             with self.quiet(piece, code), self.lines.bounded():
                 _, cache = run_forward(self.functions, done.arrays)
@@ -86,9 +92,15 @@ class Trials:
     @contextmanager
     def quiet(self, piece: CodePiece, code: Any) -> Iterator[None]:
         """A run with other code in force: what it leaves and prints is as if it had not been."""
+        with piece.in_force(code), self.quietly():
+            yield
+
+    @contextmanager
+    def quietly(self, draw: int = 0) -> Iterator[None]:
+        """A run of which what it leaves and prints is as if it had not been."""
         quiet = io.StringIO()  # what the user's code prints it would print a thousand times
+        self._begin(draw)
         with (
-            piece.in_force(code),
             self.kept.put_back(),
             warnings.catch_warnings(),
             np.errstate(all="ignore"),
@@ -121,6 +133,7 @@ class Trials:
 
     def _on_draw(self, number: int, names: Sequence[str]) -> tuple[str, ...]:
         draw, done = self.draws[number], self.runs[number]
+        self._begin(number)
         y, cache = run_forward(self.functions, done.arrays)
         pairs = zip(leaves(y), leaves(done.y), strict=True)
         if not all(np.array_equal(a, b, equal_nan=True) for a, b in pairs):
@@ -135,6 +148,7 @@ class Trials:
         moved = self.moved
         if moved is None:
             return tuple(names)
+        self._begin(2)
         _, cache = run_forward(self.functions, moved.done.arrays)
         found = backward(self.functions, copy.deepcopy(moved.done.dy), cache)
 

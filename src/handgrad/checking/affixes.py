@@ -1,0 +1,20 @@
+"""Names of gradients: `dscores`, `scores_grad` and `grad_scores` are called after `scores`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+def without_affix(name: str) -> Iterator[str]:
+    """The rest of a name that begins or ends as those of gradients do."""
+    for prefix in ("d", "grad", "gradient", "g"):
+        if name.startswith(prefix) and len(name) > len(prefix):
+            yield name.removeprefix(prefix)
+    for suffix in ("_grad", "_gradient", "_bar"):
+        if name.endswith(suffix):
+            yield name.removesuffix(suffix)
+
+
+def plain(name: str) -> str:
+    """The name without what spellings differ in."""
+    return name.replace("_", "").casefold()

@@ -1,0 +1,231 @@
+"""The least change of a line that gives it the right value that it departs from."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import chain, islice, permutations
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.checking.alignment.borrowing import Borrowed
+from handgrad.checking.alignment.changes import Change, Place, expressions
+from handgrad.checking.alignment.generators import within
+from handgrad.checking.alignment.hits import Hit
+from handgrad.checking.alignment.interventions import Intervention, Interventions
+from handgrad.checking.alignment.paths import same
+from handgrad.checking.alignment.size import size_of
+from handgrad.checking.alignment.slots import LineSlot
+from handgrad.checking.alignment.solved import forms, solved
+from handgrad.checking.alignment.variants import Variant
+from handgrad.checking.alignment.wording import said
+from handgrad.checking.alignment.written import written
+from handgrad.checking.attempts import attempt, attempted
+
+#: The words that a change counts of which the source is not known.
+_IN_WORDS: Final = 20.0
+#: Right values of lines that are taken for granted while a second fault is looked for.
+_GUESSES: Final = 3
+#: Changes that are tried in pairs: 60 make 1770 of them.
+_PAIRED: Final = 60
+_STRUCTURAL: Final = frozenset(
+    {
+        *("wrong sign", "extra factor", "extra term", "transposed", "transpose missing"),
+        *("scale missing", "scale inverted", "sum for mean", "mean for sum", "wrong axis"),
+    }
+)
+
+
+class Departures:
+    """The faults of lines of which an intervention says what they should give."""
+
+    def __init__(
+        self,
+        interventions: Interventions,
+        borrowed: Borrowed,
+        late: Callable[[], bool],
+    ) -> None:
+        self.interventions, self.borrowed, self.late = interventions, borrowed, late
+        self._changes: dict[LineSlot, list[tuple[float, Change]]] = {}
+        self._found: dict[tuple[str, ...], list[Intervention]] = {}
+
+    def hits(self, wrong: tuple[str, ...]) -> list[Hit]:
+        """The changes of the first line, of which another value puts most of these right.
+
+        Lines that make values which the derivation has come after those that do not, and before
+        them those of which the variable is called after what it should be the gradient of.
+        """
+        return self._first(wrong, self._giving)
+
+    def in_words(self, wrong: tuple[str, ...]) -> list[Hit]:
+        """The first of these lines, told by what its value is in the derivation."""
+        return self._first(wrong, self._said)
+
+    def _first(
+        self, wrong: tuple[str, ...], told: Callable[[Intervention], list[Hit]]
+    ) -> list[Hit]:
+        none: list[Hit] = []
+        for each in sorted(self._known(wrong), key=self._doubt):
+            hits = [] if self.late() else attempt(partial(told, each), none)
+            if hits:
+                return hits
+        return []
+
+    def _doubt(self, each: Intervention) -> int:
+        pool = self.interventions.derivations[0].pool
+        is_right = pool.has(each.slot.value) is True
+        return 0 if not is_right else 1 if self.interventions.is_named(each.slot, each.right) else 2
+
+    def most(self, wrong: tuple[str, ...]) -> int:
+        """The number of these that another value of one line puts right, 0 where none is known."""
+        return max((len(each.covers) for each in self._known(wrong)), default=0)
+
+    def near(self, wrong: tuple[str, ...]) -> set[ast.stmt]:
+        """The first of these lines, and those that make what it reads."""
+        found = self._known(wrong)
+        if not found:
+            return set()
+        slot, tree = found[0].slot, found[0].slot.scope.function
+        read = {each.id for each in ast.walk(slot.place.get()) if isinstance(each, ast.Name)}
+        return {slot.statement} | {
+            each
+            for each in ast.walk(tree)
+            if isinstance(each, ast.Assign | ast.AugAssign) and not read.isdisjoint(_stored(each))
+        }
+
+    def forget(self) -> None:
+        """Let lines be tried anew, where one has been changed."""
+        self._found.clear()
+        self._changes.clear()
+
+    def _known(self, wrong: tuple[str, ...]) -> list[Intervention]:
+        """The interventions that put most of some gradients right."""
+        if wrong not in self._found:
+            found = [
+                each
+                for slot in self.interventions.slots()
+                for each in attempted(self.interventions.of(slot, wrong, self.late))
+            ]
+            kept = {(each.rights, each.slot.name) for each in found if each.slot.name}
+            found = [
+                each
+                for each in found
+                if each.slot.name or (each.rights, ast.unparse(each.slot.place.get())) not in kept
+            ]
+            most = max((len(each.covers) for each in found), default=0)
+            self._found[wrong] = [each for each in found if len(each.covers) == most]
+        return self._found[wrong]
+
+    def guesses(self, wrong: tuple[str, ...]) -> Iterator[Hit]:
+        """Changes that give lines the values that their names say, whatever follows from them."""
+        own = self.interventions.slots()
+        every = (each for slot in own for each in self.interventions.named(slot))
+        told = chain.from_iterable(self._giving(each) or self._said(each) for each in every)
+        yield from islice(told, _GUESSES)
+
+    def _said(self, each: Intervention) -> list[Hit]:
+        departed = self.interventions.under(each)
+        told = None if departed is None else self.interventions.told(departed)
+        if told is None:
+            return []
+        kind, part, phrase = told
+        change = replace(each.change, kind=kind, part=part, phrase=phrase.replace("{}", part))
+        return [Hit(change, each.slot.piece, each.covers, None, _IN_WORDS, _IN_WORDS)]
+
+    def _giving(self, each: Intervention) -> list[Hit]:
+        """The least change of a line's expression that gives a right value."""
+        departed = self.interventions.under(each)
+        if departed is None:
+            return []
+        slot, value = departed.slots[0], departed.value
+        known: dict[ast.AST, list[str]] = {}
+        if each.slot not in self._changes:
+            places = [(slot.place, slot.statement)]
+            places += [(Place(line, "value"), line) for line in slot.fed.values()]
+            own = (
+                change
+                for place, line in places
+                for change in within(place, line, slot.scope, self.borrowed)
+            )
+            sized = [(size_of(change, known), change) for change in attempted(own)]
+            self._changes[each.slot] = sized
+        asked = [(size_of(c, known), c) for c in attempted(self._of_value(slot, value))]
+        every = sorted([*self._changes[each.slot], *asked], key=lambda pair: pair[0])
+        for size, change in chain(every, _pairs(every)):
+            if self.late():
+                break
+            if self._gives(change, slot, value) and self.interventions.holds(change, each):
+                text = written(change, slot.piece)
+                return [Hit(change, slot.piece, each.covers, text, size, size)]
+        return []
+
+    def _gives(self, change: Change, slot: LineSlot, value: np.ndarray) -> bool:
+        with change.made():
+            made = slot.made()
+        return made is not None and made.shape == value.shape and same(made, value)
+
+    def _of_value(self, slot: LineSlot, value: np.ndarray) -> Iterator[Change]:
+        """The changes that a known value of a slot asks for."""
+        own = slot.place.get()
+        found: list[tuple[Place, Variant]] = [
+            (slot.place, each)
+            for each in attempted(solved(own, slot.value, value.reshape(1, -1), slot.scope))
+        ]
+        found += attempted(_other_values(slot))
+        for place, (new, kind, part, phrase) in found:
+            said_so = phrase.replace("{}", part)
+            yield Change(place, new, kind, part, said_so, slot.statement)
+
+
+def _pairs(every: list[tuple[float, Change]]) -> Iterator[tuple[float, Change]]:
+    """Two changes of one expression, of the smallest that take no other variable in."""
+    plain = [each for each in every if each[1].kind in _STRUCTURAL and not each[1].others]
+    for (size, one), (more, other) in permutations(plain[:_PAIRED], 2):
+        new = _with(one.new, other.place.get(), other.new)
+        both = ((other.place, other.new),) if new is one.new else ()
+        if both and id(one) > id(other):
+            continue
+        kind = one.kind if one.kind == other.kind else "two causes"
+        phrase, part = f"{one.phrase}, and {other.phrase}", f"{one.part} and {other.part}"
+        yield size + more, Change(one.place, new, kind, part, phrase, one.statement, both)
+
+
+def _with(node: Any, old: ast.AST, new: Any) -> Any:
+    """A node in which another stands in the place of one; itself where that is not in it."""
+    if node is old:
+        return new
+    if isinstance(node, list):
+        several = [_with(each, old, new) for each in node]
+        return several if any(a is not b for a, b in zip(several, node, strict=True)) else node
+    if not isinstance(node, ast.AST):
+        return node
+    changed = {
+        name: now for name, own in ast.iter_fields(node) if (now := _with(own, old, new)) is not own
+    }
+    if not changed:
+        return node
+    twin = copy.copy(node)
+    vars(twin).update(changed)
+    return twin
+
+
+def _stored(statement: ast.stmt) -> set[str]:
+    every = [each for each in ast.walk(statement) if isinstance(each, ast.Name)]
+    return {each.id for each in every if isinstance(each.ctx, ast.Store)}
+
+
+def _other_values(slot: LineSlot) -> Iterator[tuple[Place, Variant]]:
+    """A variable, in any form that broadcasts, for a call."""
+    for place, node in [(slot.place, slot.place.get()), *expressions(slot.place.get())]:
+        array = slot.scope.array(node) if isinstance(node, ast.Call) else None
+        if array is None:
+            continue
+        for new, value in forms(slot.scope, array.ndim):
+            if value.ndim == array.ndim:
+                part = f"{said(new)} for {said(node)}"
+                phrase = "another variable belongs there: {}"
+                yield place, (new, "stale variable", part, phrase)

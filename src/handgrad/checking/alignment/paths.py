@@ -1,0 +1,110 @@
+"""What a wrong value is in the derivation: a part of what comes back, or another's gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.checking.alignment.pool import Right, SweptForward
+from handgrad.program.node import Node
+
+#: Uses of a value of which some may be left out, and values between that may be constants.
+_MOST_USES: Final = 6
+_MOST_BETWEEN: Final = 24
+_RELATIVE: Final = 1e-7
+#: A kind of fault, the part concerned, and the sentence.
+Words = tuple[str, str, str]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two arrays hold the same numbers in their order, but for rounding."""
+    a, b = np.asarray(one), np.asarray(other)
+    if a.size != b.size or not a.size or not np.isfinite(b).all():
+        return False
+    a, turned = a.ravel(), [b.ravel(), *([b.T.ravel()] if b.ndim > 1 else [])]
+    size = np.max(np.abs(b))
+    return any(bool(np.max(np.abs(a - each)) <= _RELATIVE * size) for each in turned)
+
+
+def words(derivations: Sequence[SweptForward], right: Right, values: Sequence[Any]) -> Words | None:
+    """The sentence for values, one of each derivation, that stand where a right one belongs."""
+    first = derivations[0]
+    if same(values[0], first.value(right)):
+        return None
+    for kind, nodes, phrase, value in _readings(first, right, values[0]):
+        if same(values[0], value(first, right, nodes)) and all(
+            same(own, value(each, each.rights[right.number], [each.like(n, first) for n in nodes]))
+            for own, each in zip(values[1:], derivations[1:], strict=True)
+        ):
+            part = " and ".join(dict.fromkeys(map(first.said, nodes)))
+            return kind, part, phrase.replace("{of}", first.said(right.node))
+    return None
+
+
+Value = Callable[[SweptForward, Right, list[Node]], Any]
+
+
+def _readings(
+    derived: SweptForward, right: Right, own: Any
+) -> Iterator[tuple[str, list[Node], str, Value]]:
+    if not right.is_gradient:
+        return
+    node = right.node
+    uses = list(dict.fromkeys(use for use, _ in derived.shares(node)))
+    missing = "what comes back through {} is missing"
+    for use in uses if len(uses) > 1 else ():
+        yield "term missing", [use], missing, _without_uses
+    between = derived.behind(node)
+    named = [each for each in between if each.name]
+    unnamed = [each for each in between if not each.name]
+    held = f"{missing}: it is taken as a constant"
+    for each in [*named, *unnamed][:_MOST_BETWEEN]:
+        yield "term missing", [each], held, _without
+    for pair in combinations(named[:_MOST_BETWEEN], 2):
+        yield "term missing", [*pair], f"{missing}: they are taken as constants", _without
+    for number in range(2, len(uses) if len(uses) <= _MOST_USES else 0):
+        for cut in combinations(uses, number):
+            yield "term missing", [*cut], missing, _without_uses
+    phrase = "the derivative of {} with respect to {of} is forgotten"
+    for each in between:
+        yield "activation derivative forgotten", [each], phrase, _gradient
+    for each in derived.body:
+        if each.kind == "f" and _spreads(_spread(derived, right, each), derived.value(right)):
+            yield "factor missing", [each], "the factor {} is missing", _divided
+            yield "factor missing", [each], "the factor 1/{} is missing", _multiplied
+
+
+def _without_uses(derived: SweptForward, right: Right, cut: list[Node]) -> Any:
+    return sum(share for use, share in derived.shares(right.node) if use not in cut)
+
+
+def _without(derived: SweptForward, right: Right, cut: list[Node]) -> Any:
+    return derived.without(right.node, cut)
+
+
+def _gradient(derived: SweptForward, right: Right, nodes: list[Node]) -> Any:
+    return derived.gradients[id(nodes[0])].value
+
+
+def _divided(derived: SweptForward, right: Right, nodes: list[Node]) -> Any:
+    return derived.value(right) / _spread(derived, right, nodes[0])
+
+
+def _multiplied(derived: SweptForward, right: Right, nodes: list[Node]) -> Any:
+    return derived.value(right) * _spread(derived, right, nodes[0])
+
+
+def _spread(derived: SweptForward, right: Right, node: Node) -> Any:
+    """A value by which a gradient's rows may have to be multiplied."""
+    value, shape = np.asarray(node.value), derived.value(right).shape
+    return value[..., None] if value.shape == shape[:-1] else value
+
+
+def _spreads(value: Any, over: Any) -> bool:
+    try:
+        return bool(value.ndim) and np.broadcast_shapes(value.shape, over.shape) == over.shape
+    except ValueError:
+        return False
