@@ -14,12 +14,11 @@ from handgrad.deriving.refusals import UnreadableError, refused
 from handgrad.deriving.samples import called
 from handgrad.errors import ArgumentError
 from handgrad.program import primitives as primitives
-from handgrad.program.jax_arrays import at as jax_at
 from handgrad.program.jax_arrays.running import OnJaxArrays
 from handgrad.program.loops import rolled
 from handgrad.program.node import Node, Program, World, as_node, within
+from handgrad.program.reading import attributes_of
 from handgrad.program.sizes import Size
-from handgrad.program.tensors.module import ATTRIBUTES
 from handgrad.program.tensors.running import Detached, OnTensors
 from handgrad.program.trace import Refused, TracedInt, Tracer, unwrap
 from handgrad.program.trace import run as run_traced
@@ -35,7 +34,7 @@ class OwnForward:
     @property
     def attributes(self) -> Mapping[str, Callable[[Any], Any]]:
         """Those of its library's arrays that NumPy's have otherwise."""
-        return {"torch": ATTRIBUTES, "jax": jax_at.ATTRIBUTES}.get(self.library, {})
+        return attributes_of(self.library)
 
     @cached_property
     def _runner(self) -> OnTensors | OnJaxArrays | None:

@@ -7,12 +7,13 @@ import dis
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
 
+from handgrad.program.jax_arrays import at
 from handgrad.program.jax_arrays.module import within_jax
 from handgrad.program.source import nested
 from handgrad.program.tensors.module import ATTRIBUTES
@@ -30,9 +31,10 @@ _ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
 _BY_NAME: Final = {"torch": "torch", "Tensor": "torch", "numpy": "numpy", "ndarray": "numpy"}
 
 
-def takes_tensors(function: Callable[..., Any]) -> bool:
-    """True for a function on PyTorch's tensors, as far as its text tells."""
-    return libraries_of(function) == {"torch"}
+def attributes_of(*libraries: str) -> Mapping[str, Callable[[Any], Any]]:
+    """The attributes of a library's arrays that NumPy's have otherwise; none of several's."""
+    own: dict[tuple[str, ...], Any] = {("torch",): ATTRIBUTES, ("jax",): at.ATTRIBUTES}
+    return own.get(libraries, {})
 
 
 def libraries_of(function: Callable[..., Any]) -> set[str]:

@@ -26,9 +26,8 @@ from handgrad.deriving.traced import has_cache, results_of
 from handgrad.program import primitives as primitives
 from handgrad.program.emit import Emitter
 from handgrad.program.node import Node, Program, World, as_node, replaced, within
+from handgrad.program.reading import attributes_of, libraries_of
 from handgrad.program.sizes import Size
-from handgrad.program.tensors.module import ATTRIBUTES
-from handgrad.program.tensors.running import takes_tensors
 from handgrad.program.text import symbol
 from handgrad.program.trace import Tracer
 from handgrad.program.trace import run as run_traced
@@ -91,7 +90,7 @@ class SweptForward:
         """Raises an exception, of any type, where there is no derivation."""
         self._world = World()
         self._world.events = []
-        self._world.attributes = ATTRIBUTES if takes_tensors(function) else {}
+        self._world.attributes = attributes_of(*libraries_of(function))
         self.inputs: list[Node] = []
         with self._at_work():
             # A layer that is called is no plain object, and keeps the arrays that it is handed.
