@@ -42,8 +42,14 @@ class TileSums {
           slot_size_((most_rows + mr_ - 1) / mr_ * sums * size()),
           memory_(slots * slot_size_) {}
 
-    // Goes on in this slot; `first_value` is where the rows begin in each of its tiles.
-    void select(long slot, long first_value) { begin_ = slot * slot_size_ + first_value; }
+    // Goes on in this slot, with all of its rows.
+    void select(long slot) { begin_ = slot * slot_size_, is_part_ = false; }
+    // With some of them, before and behind which are others; they begin at `first_value` of each
+    // of its tiles.
+    void select_part(long slot, long first_value) {
+        begin_ = slot * slot_size_ + first_value, is_part_ = true;
+    }
+    bool is_part() const { return is_part_; }
 
     void set_rows(long rows) {
         rows_ = rows;
@@ -82,6 +88,7 @@ class TileSums {
     long mr_;
     int sums_;
     long slot_size_, begin_ = 0, rows_ = 0, count_ = 0;
+    bool is_part_ = false;
     Workspace<T> memory_;
 };
 

@@ -72,7 +72,7 @@ void step_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
                 tiles.set_rows(taken);
                 for (long panel = 0; ahead > 1 && panel < from_x.panels(); panel++) {
                     breathe();
-                    tiles.select(panel, 0);
+                    tiles.select(panel);
                     multiply_x(panel);
                 }
             }
@@ -85,7 +85,7 @@ void step_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
             for (long panel = 0; panel < from_x.panels(); panel++) {
                 breathe();
                 if (ahead > 1)
-                    tiles.select(panel, used * from_x.columns(panel).width);
+                    tiles.select_part(panel, used * from_x.columns(panel).width);
                 else
                     multiply_x(panel);
                 if (from_h) tiles.multiply_step_sums(*h, *from_h, panel, slabs.from_h, has_x);
@@ -93,7 +93,7 @@ void step_forward_in(const Inputs<T>& in, const Sequences& sequences, const Cell
             }
             // Few rows wait for W_hh, whose reading the functions of the cell would hold up.
             for (long panel = 0; ahead > 1 && panel < from_x.panels(); panel++) {
-                tiles.select(panel, used * from_x.columns(panel).width);
+                tiles.select_part(panel, used * from_x.columns(panel).width);
                 cell.step(tiles, from_x.columns(panel), H, to);
             }
             if (projection) {

@@ -127,14 +127,26 @@ class PackedWeights {
     PackedOperand<Element> memory_;
 };
 
+// AMX's tile (+)= rows of a StepMatrix × a micro-panel of weights. AMX writes whole squares, which
+// rows with others behind them have no room for: those are made apart and copied.
+inline void multiply_step_on_amx(int rows, int width, long elements, const Bf16x2* a,
+                                 const Bf16x2* b, float* tile, bool accumulate, bool has_room) {
+    const AmxRows left{a, kRowPitch, kAmxElements};
+    if (has_room)
+        return amx_micro_kernel(rows, width, elements, left, b, width, tile, width, accumulate);
+    alignas(64) float apart[kAmxSide * kNR<float>];
+    amx_micro_kernel(rows, width, elements, left, b, width, apart, width, false);
+    for (long i = 0; i < long(rows) * width; i += kLanes<float>)
+        store(tile + i, accumulate ? load(tile + i) + load(apart + i) : load(apart + i));
+}
+
 // A tile (+)= rows of a StepMatrix × a micro-panel of weights.
 template <class Element>
 void multiply_step(int rows, int width, long elements, const Element* a, const Element* b,
-                   Number<Element>* tile, bool accumulate) {
+                   Number<Element>* tile, bool accumulate, bool has_room) {
     if constexpr (std::is_same_v<Element, Bf16x2>)
         if (on_amx<Element>())
-            return amx_micro_kernel(rows, width, elements, {a, kRowPitch, kAmxElements}, b, width,
-                                    tile, width, accumulate);
+            return multiply_step_on_amx(rows, width, elements, a, b, tile, accumulate, has_room);
     micro_kernel<kRowPitch>(rows, width, elements, a, b, tile, accumulate);
 }
 
@@ -177,7 +189,7 @@ class Tiles : public TileSums<Number<Element>> {
                 multiply_step(this->height(t), weights.columns(panel).width,
                               a.k_blocks().elements(b), a.at(b, this->first(t)),
                               weights.at(panel, slab, b), this->sum(t, sum_index),
-                              accumulate || b > 0);
+                              accumulate || b > 0, !this->is_part());
     }
 
     // The sums of a step: sum k (+)= the rows of `a` × slab slabs[k] of the weights, for every slab
