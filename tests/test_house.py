@@ -61,7 +61,8 @@ program:
 differences: dispatch layers
 checking: deriving differences dispatch interop layers ops program targets
 documents:
-equations: data differences dispatch documents layers losses ops optimizers program recipes targets
+equations: data differences dispatch documents layers losses models ops optimizers program recipes
+ targets
 deriving: data documents equations ops program
 limits: dispatch documents equations geometry layers models ops recipes training
 exercises: checking data targets

@@ -22,7 +22,7 @@ from docs.playground.page import session
 
 EXAMPLES = {path.stem: example(path) for path in sorted((HERE / "examples").glob("[!_]*.py"))}
 FAULTS = {
-    "attention": "the scale 1/√3 is missing",
+    "attention": "the scale 1/√q.shape[1] is missing",
     "embedding": "dweight is overwritten where a sum belongs",
     "layer_norm": "term −mean(dx̂) has the wrong sign",
     "linear": None,

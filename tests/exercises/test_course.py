@@ -22,7 +22,7 @@ MISTAKES = {
     ],
     "dropout": [
         ("np.where(keep, dy / (1 - P), 0)", "dy / (1 - P)", "dx: the factor keep is missing"),
-        ("dx = np.where(keep, dy / (1 - P), 0)", "dx = np.where(keep, dy, 0)", "keep is true"),
+        ("dx = np.where(keep, dy / (1 - P), 0)", "dx = np.where(keep, dy, 0)", "x/0.75 with"),
     ],
     "linear": [
         ("dy.sum(axis=0)", "dy", "is not taken: the values stay as they are"),
@@ -59,7 +59,7 @@ MISTAKES = {
         (".sum(axis=0)\n", ".mean(axis=0)\n", "dweight: a mean stands where"),
     ],
     "rnn": [
-        ("da = dh * (1 - y[:, t] ** 2)", "da = dh", "dh is not multiplied by the derivative"),
+        ("da = dh * (1 - y[:, t] ** 2)", "da = dh", "the derivative of h with respect to"),
         ("da = dh * (1 - y[:, t] ** 2)", "da = dh * y[:, t]", "1 − h_t², and not h_t"),
         ("y[:, t - 1]", "y[:, t]", "the one before belongs, h_{t−1}"),
         ("dh = da @ weight_hh", "dh = 0 * dh", "what comes from the state after is left out"),
