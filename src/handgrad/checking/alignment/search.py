@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import product, takewhile
+from itertools import chain, product, takewhile
 from typing import Any, Final
 
 import numpy as np
@@ -239,13 +239,30 @@ class SourceSearch:
         if self._walk is None or self._walk[0] != wrong:
             known = [] if self.departures is None else self.departures.hits(wrong)
             if known:
-                return known
+                return (self._whole(wrong) if len(known[0].covers) < len(wrong) else []) or known
             begun: list[Hit] = []
             self._walk = wrong, begun, self._walked(wrong, begun)
         _, found, walk = self._walk
         for _ in walk:
             if self.late():
                 break
+        return sorted(found, key=lambda hit: hit.rank)
+
+    def _whole(self, wrong: tuple[str, ...]) -> list[Hit]:
+        """Changes that put all of these right at once, in a quarter of the time that is left.
+
+        One fault that several gradients are made from comes before one for each of them.
+        """
+        now = time.process_time()
+        self.deadline = Deadline(now + (self.end - now) / 4)
+        found: list[Hit] = []
+        for size, change, piece in chain.from_iterable(self._in_order(wrong)):
+            if self.late() or (found and size > found[0].words + NEAR):
+                break
+            hit = attempt(partial(self._hit, size, change, piece, wrong), None)
+            if hit is not None and len(hit.covers) == len(wrong):
+                found.append(hit)
+        self.deadline = Deadline(self.end)
         return sorted(found, key=lambda hit: hit.rank)
 
     def _walked(self, wrong: tuple[str, ...], found: list[Hit]) -> Iterator[None]:
