@@ -132,7 +132,7 @@ def reached(function: Any) -> Iterator[Any]:
 
 
 def _within(value: Any) -> Iterator[Any]:
-    """What a thing of the user's names or keeps."""
+    """The values that a thing of the user's names or keeps."""
     if isinstance(value, types.FunctionType):
         if package_of(value) not in ("torch", "numpy", "scipy", "jax"):
             yield from _names_of(value)

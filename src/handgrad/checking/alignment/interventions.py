@@ -244,7 +244,7 @@ class Interventions:
         }
 
     def told(self, departed: Departed) -> Words | None:
-        """What the wrong value is of the derivation."""
+        """The words for the wrong value, by what it is of the derivation."""
         values = [slot.value for slot in departed.slots]
         return words(self.derivations[: len(values)], departed.right, values)
 

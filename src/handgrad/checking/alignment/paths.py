@@ -1,4 +1,4 @@
-"""What a wrong value is in the derivation: a part of what comes back, or another's gradient."""
+"""Words for a wrong value that is in the derivation: a part of what comes back, or another's."""
 
 from __future__ import annotations
 

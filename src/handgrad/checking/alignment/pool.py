@@ -179,7 +179,7 @@ class SweptForward:
         return gradients[id(node)].value if id(node) in gradients else None
 
     def shares(self, node: Node) -> list[tuple[Node, Any]]:
-        """What each use of a node adds to its gradient, by what it is used in."""
+        """The parts of a node's gradient, each with what the node is used in."""
         found = []
         with self._at_work():
             for use in self.body:

@@ -61,7 +61,7 @@ class CallScope:
         return self._values[text]
 
     def changed(self, node: ast.expr, others: Mapping[str, ast.expr]) -> np.ndarray | None:
-        """What an expression gives that is changed in many ways, of which none is kept.
+        """The value of an expression that is changed in many ways, of which none is kept.
 
         others: variables with the expressions that make them, as they now are.
         """

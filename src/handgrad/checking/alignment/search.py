@@ -10,7 +10,7 @@ import ast
 import copy
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, product, takewhile
@@ -157,14 +157,22 @@ class SourceSearch:
                     self._keep(same[0], made)
         return told
 
+    @contextmanager
+    def _hurried(self, share: int) -> Iterator[None]:
+        """A block that has one of so many shares of the time that is left."""
+        before, now = self.deadline, time.process_time()
+        self.deadline = Deadline(now + (self.end - now) / share)
+        try:
+            yield
+        finally:
+            self.deadline = before
+
     def _hastily(self, wrong: tuple[str, ...]) -> list[Hit]:
         """Hits in half of the time that is left, where right values are known to go on with."""
-        if self.departures is not None:
-            now = time.process_time()
-            self.deadline = Deadline(now + (self.end - now) / 2)
-        found = self.hits(wrong)
-        self.deadline = Deadline(self.end)
-        return found
+        if self.departures is None:
+            return self.hits(wrong)
+        with self._hurried(2):
+            return self.hits(wrong)
 
     def _two(self, wrong: tuple[str, ...], made: ExitStack) -> tuple[list[list[Hit]], list[Hit]]:
         """A change that gives a line its right value, and those that put gradients right with it.
@@ -253,16 +261,14 @@ class SourceSearch:
 
         One fault that several gradients are made from comes before one for each of them.
         """
-        now = time.process_time()
-        self.deadline = Deadline(now + (self.end - now) / 4)
         found: list[Hit] = []
-        for size, change, piece in chain.from_iterable(self._in_order(wrong)):
-            if self.late() or (found and size > found[0].words + NEAR):
-                break
-            hit = attempt(partial(self._hit, size, change, piece, wrong), None)
-            if hit is not None and len(hit.covers) == len(wrong):
-                found.append(hit)
-        self.deadline = Deadline(self.end)
+        with self._hurried(4):
+            for size, change, piece in chain.from_iterable(self._in_order(wrong)):
+                if self.late() or (found and size > found[0].words + NEAR):
+                    break
+                hit = attempt(partial(self._hit, size, change, piece, wrong), None)
+                if hit is not None and len(hit.covers) == len(wrong):
+                    found.append(hit)
         return sorted(found, key=lambda hit: hit.rank)
 
     def _walked(self, wrong: tuple[str, ...], found: list[Hit]) -> Iterator[None]:

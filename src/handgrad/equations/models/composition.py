@@ -204,7 +204,7 @@ class Composer:
         )
 
     def _entered(self, roles: Roles) -> Iterator[OpCall]:
-        """What comes in, by the name that it has in the blocks."""
+        """The inputs, by the names that they have in the blocks."""
         values = {symbol: node.value for node, symbol in self.symbols.items()}
         for symbol, name in roles.entered.items():
             whole = self._equation("", name, symbol, values[symbol])
@@ -350,7 +350,7 @@ class Composer:
         return found
 
     def _sums(self) -> Iterator[tuple[Formula, Formula]]:
-        """What goes into a sum alone, and that sum, which passes its gradient on as it is."""
+        """Values that go into a sum alone, and that sum, which passes its gradient on as it is."""
         for each in self.graph.needed(self.graph.forward):
             if each.op != "add" or each not in self.symbols:
                 continue

@@ -131,7 +131,7 @@ def text_width(label: Label, size: float = TEXT_SIZE) -> float:
 
 
 def spoken(label: Label) -> str:
-    """What a label says, without its form."""
+    """The words of a label, without its form."""
     return "".join(piece.text for piece in _pieces(label))
 
 

@@ -74,13 +74,13 @@ def _around(
 
 
 def ways(fork: Fork) -> tuple[Parts, Parts]:
-    """What stands in the column of a fork, and what beside it: a value that is only added again
+    """The column of a fork, and the parts beside it: a value that is only added again
     goes straight on, past what is done with it."""
     return (fork.inner, fork.skip) if fork.skip else (fork.skip, fork.inner)
 
 
 def lane(fork: Fork, plan: DataFlow) -> float:
-    """How far to the right the middle of the column beside is."""
+    """The distance to the middle of the column beside, to the right."""
     main, side = (_way_extent(each, plan) for each in ways(fork))
     return main.right + _APART + side.left
 

@@ -1,4 +1,4 @@
-"""Where everything in the drawing of a model stands: parts in a column, side ways beside it.
+"""The places of everything in the drawing of a model: parts in a column, side ways beside it.
 
 Values go down on the left of every column and gradients come up on its right. A value that is only
 added again goes straight on, and a line leaves to the column of what is done with it; the two

@@ -91,7 +91,7 @@ def drawings(plan: DataFlow, loss: Any, lang: str) -> Iterator[Block]:
 
 
 def plan(chain: Chain, written: Sequence[WrittenNode]) -> DataFlow:
-    """What is drawn of a model: its layers, or the parts of the only one that it has."""
+    """The parts of a model that are drawn: its layers, or the parts of the only one that it has."""
     flow = chain.flow
     if len(flow.nodes) == 1 and not chain.is_plain:
         (node,) = flow.nodes

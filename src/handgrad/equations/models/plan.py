@@ -1,4 +1,4 @@
-"""What a drawing of a model shows: boxes, forks and frames, and what stands beside its lines.
+"""The plan of a model's drawing: boxes, forks and frames, and what stands beside its lines.
 
 A model of layers in a row is drawn by its layers. A layer that is written part by part is drawn by
 its parts: a box for each that has a name, a frame around a block, and where a sum takes up what
@@ -219,7 +219,7 @@ class _Planner:
     def _fixed(
         self, equations: Sequence[tuple[OpCall, DerivedEquation]], scope: _Scope
     ) -> set[Formula]:
-        """What of a box is the same for every input."""
+        """The lines of a box that are the same for every input."""
         moving: set[Formula] = set()
         fixed: set[Formula] = set()
         for _, each in equations:
@@ -230,7 +230,7 @@ class _Planner:
     def _output(
         self, lefts: list[Formula], later: Sequence[OpCall | Alike | DerivedEquation]
     ) -> Formula:
-        """What of a box is taken later."""
+        """The values of a box that are taken later."""
         taken: set[Formula] = set()
         for each in later:
             if isinstance(each, DerivedEquation):

@@ -66,7 +66,7 @@ _VALUES: Final = Symbol("h")
 
 @dataclass(frozen=True)
 class _Part:
-    """Where a numbered symbol comes from."""
+    """The origin of a numbered symbol."""
 
     path: str
     op: str
@@ -259,7 +259,7 @@ class Roles:
     def _carried_over(
         self, parts: Sequence[OpCall]
     ) -> Iterator[tuple[_Symbol, tuple[Formula, int]]]:
-        """What a block takes from the one before it, with its letter and the number of that block;
+        """Values that a block takes from the one before, with their letters and its number;
         the first takes what is block 0's."""
         rounds: dict[tuple[str, int], list[Formula]] = defaultdict(list)
         for part in parts:

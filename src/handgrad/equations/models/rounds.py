@@ -131,7 +131,7 @@ def _alike_blocks(rounds: Sequence[tuple[Block | None, tuple[OpCall, ...]]]) -> 
 
 
 def _said(parts: Sequence[OpCall]) -> list[Any]:
-    """What a page says of parts, without their values."""
+    """The words of a page for parts, without their values."""
     return [
         (each.left, each.right, each.loop, each.shape) for part in parts for each in part.equations
     ]
@@ -159,7 +159,7 @@ class _UnlikeError(Exception):
 
 
 class _Common:
-    """What two blocks have in common: numbers that go with that of the block are written by it."""
+    """The common form of two blocks: numbers that go with that of the block are written by it."""
 
     def __init__(self, counter: Formula, first: int, second: int) -> None:
         self.counter, self.first, self.step = counter, first, second - first

@@ -111,7 +111,7 @@ class Sections:
             yield from self._node(last, last.forward, "forward")
 
     def _introduction(self) -> Iterator[Span]:
-        """What stands for the input and the values between layers, and how to read the rest."""
+        """The signs for the input and the values between layers, and how to read the rest."""
         inputs = self._inputs()
         keys = ["one", "inputs_one"] if self.is_alone else ["symbols", "inputs"]
         key = f"model_{keys[len(inputs) > 1]}"
@@ -126,7 +126,7 @@ class Sections:
         yield from self._reading()
 
     def _reading(self) -> Iterator[Span]:
-        """How to read the indices of names."""
+        """The reading of the indices of names."""
         x, part = Symbol("x"), Symbol("k")
         scripts = [each for each in self.chain.names if isinstance(each, Script)]
         if any(each.sub is not None for each in scripts):

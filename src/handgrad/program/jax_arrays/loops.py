@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from handgrad.program.integers import is_whole
@@ -15,21 +15,21 @@ from handgrad.program.tracer import TracedInt, Tracer
 
 
 def _mapped(change: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """Dicts, tuples and lists with every leaf replaced; None is no leaf."""
-    if tree is None:
-        return None
-    if isinstance(tree, dict):
-        return {k: _mapped(change, v, *(o[k] for o in others)) for k, v in tree.items()}
-    if isinstance(tree, tuple | list):
-        parts = [_mapped(change, *each) for each in zip(tree, *others, strict=True)]
-        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
-    return change(tree, *others)
+    """A tree of JAX's with every leaf replaced."""
+    import jax
+
+    return jax.tree.map(change, tree, *others)
 
 
-def _leaves(tree: Any) -> Iterator[Any]:
-    found: list[Any] = []
-    _mapped(found.append, tree)
-    yield from found
+def _element(tree: Any, axis: Any, k: Any) -> Any:
+    """The tree of one element of an axis; all of it where there is no axis."""
+    return tree if axis is None else _mapped(lambda x: along(x, axis, k), tree)
+
+
+def _count(tree: Any, axis: int) -> Any:
+    import jax
+
+    return jax.tree.leaves(tree)[0].shape[axis]
 
 
 def _rounds(count: Any) -> Iterable:
@@ -52,11 +52,11 @@ def scan(
     reverse: bool = False,
     **_: Any,
 ) -> tuple[Any, Any]:
-    count = length if xs is None else next(_leaves(xs)).shape[0]
+    count = length if xs is None else _count(xs, 0)
     carry, made = init, []
     for k in _rounds(count):
         place = count - 1 - k if reverse else k
-        carry, y = f(carry, _mapped(lambda x, at=place: x[at], xs))
+        carry, y = f(carry, _element(xs, 0, place))
         made.append(y)
     return carry, _stacked(made[::-1] if reverse else made)
 
@@ -71,7 +71,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: An
 
 @jax_function("lax.map")
 def map_rows(f: Callable[[Any], Any], xs: Any, **_: Any) -> Any:
-    return _stacked([f(_mapped(lambda x, at=k: x[at], xs)) for k in _rounds(_count(xs, 0))])
+    return vmap(f)(xs)
 
 
 @jax_function("vmap")
@@ -97,14 +97,6 @@ def vmap(
         return _mapped(lambda y: xp.moveaxis(y, 0, out_axes), found)
 
     return mapped
-
-
-def _element(x: Any, axis: Any, k: Any) -> Any:
-    return x if axis is None else _mapped(lambda each: along(each, axis, k), x)
-
-
-def _count(tree: Any, axis: int) -> Any:
-    return next(_leaves(tree)).shape[axis]
 
 
 @jax_function("lax.cond")
@@ -140,7 +132,7 @@ def associative_scan(
     return _mapped(lambda y: xp.moveaxis(y, 0, axis), found)
 
 
-@jax_function("jit", "checkpoint", "remat", "named_call", "custom_jvp", "custom_vjp")
+@jax_function("jit", "checkpoint", "remat", "named_call")
 def same(fun: Any = None, **_: Any) -> Any:
     """The function itself, also as a decorator with settings."""
     return fun if fun is not None else same

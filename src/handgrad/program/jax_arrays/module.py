@@ -37,7 +37,7 @@ class JaxModule:
 
 
 def shown(value: Any, module: str, name: str) -> Any:
-    """What stands for a thing of a module of JAX's, such as `exp` of `numpy`."""
+    """The stand-in of a thing of a module of JAX's, such as `exp` of `numpy`."""
     key = f"{module}.{name}".lstrip(".")
     if key in JAX_FUNCTIONS:
         return JAX_FUNCTIONS[key]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
@@ -35,32 +35,37 @@ class OnJaxArrays:
                 results.append(mapped(_of_numpy, self.function(*given, **named)))
         return results
 
-    @contextmanager
-    def _detaching(self, detached: Detached) -> Iterator[None]:
-        """JAX, and the user's modules that have it by its name, with a stop_gradient that keeps."""
+    @functools.cached_property
+    def _places(self) -> list[tuple[dict[str, Any], str]]:
+        """The places of stop_gradient: in jax.lax, and in the user's modules by any name."""
         import jax
 
-        own = jax.lax.stop_gradient
+        functions = (f for f in reached(self.function) if isinstance(f, types.FunctionType))
+        spaces = {id(f.__globals__): f.__globals__ for f in functions}.values()
+        return [
+            (space, name)
+            for space in (vars(jax.lax), *spaces)
+            for name, value in space.items()
+            if value is jax.lax.stop_gradient
+        ]
+
+    @contextmanager
+    def _detaching(self, detached: Detached) -> Iterator[None]:
+        """JAX with a stop_gradient that keeps what it stops."""
+        import jax
+
+        own, places = jax.lax.stop_gradient, self._places
 
         def stopped(x: Any) -> Any:
-            return jax.tree_util.tree_map(lambda each: detached(jax.numpy.asarray(each)), own(x))
+            return jax.tree.map(lambda each: detached(jax.numpy.asarray(each)), own(x))
 
-        functions = (
-            each for each in reached(self.function) if isinstance(each, types.FunctionType)
-        )
-        with mock.patch.object(jax.lax, "stop_gradient", stopped):
-            patches = [
-                mock.patch.dict(space, {name: stopped})
-                for space in {id(f.__globals__): f.__globals__ for f in functions}.values()
-                for name in [name for name, value in space.items() if value is own]
-            ]
-            for each in patches:
-                each.start()
-            try:
-                yield
-            finally:
-                for each in patches:
-                    each.stop()
+        try:
+            for space, name in places:
+                space[name] = stopped
+            yield
+        finally:
+            for space, name in places:
+                space[name] = own
 
 
 def _of_jax(value: Any) -> Any:

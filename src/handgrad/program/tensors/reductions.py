@@ -133,40 +133,10 @@ def count_nonzero(x: Any, dim: Any = None) -> Any:
     return xp.count_nonzero(x, axis=axes(dim))
 
 
-@torch_function()
-def var(
-    x: Any,
-    dim: Any = None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-    *,
-    correction: Any = None,
-) -> Any:
-    """The variance: divided by n − 1 unless `unbiased` is false."""
-    if isinstance(dim, bool):  # x.var(False)
-        dim, unbiased = None, dim
-    less = int(unbiased) if correction is None else correction
-    return xp.var(x, axis=axes(dim), ddof=less, keepdims=keepdim)
+def _spread(function: Callable[..., Any], *, with_mean: bool = False) -> Callable[..., Any]:
+    """The variance or the deviation, alone or beside the mean."""
 
-
-@torch_function()
-def std(
-    x: Any,
-    dim: Any = None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-    *,
-    correction: Any = None,
-) -> Any:
-    """The deviation; that of equal elements has the gradient 0."""
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    less = int(unbiased) if correction is None else correction
-    return xp.std(x, axis=axes(dim), ddof=less, keepdims=keepdim)
-
-
-def _with_mean(spread: Callable[..., Any]) -> Callable[..., Any]:
-    def both(
+    def spread(
         x: Any,
         dim: Any = None,
         unbiased: bool = True,
@@ -174,16 +144,19 @@ def _with_mean(spread: Callable[..., Any]) -> Callable[..., Any]:
         *,
         correction: Any = None,
     ) -> Any:
-        if isinstance(dim, bool):
+        """Divided by n − 1 unless `unbiased` is false; equal elements' deviation has gradient 0."""
+        if isinstance(dim, bool):  # x.var(False)
             dim, unbiased = None, dim
-        mean = xp.mean(x, axis=axes(dim), keepdims=keepdim)
-        return spread(x, dim, unbiased, keepdim, correction=correction), mean
+        less = int(unbiased) if correction is None else correction
+        found = function(x, axis=axes(dim), ddof=less, keepdims=keepdim)
+        return (found, xp.mean(x, axis=axes(dim), keepdims=keepdim)) if with_mean else found
 
-    return both
+    return spread
 
 
-enter("var_mean", _with_mean(var))
-enter("std_mean", _with_mean(std))
+for _name in ("var", "std"):
+    enter(_name, _spread(getattr(xp, _name)))
+    enter(f"{_name}_mean", _spread(getattr(xp, _name), with_mean=True))
 
 
 @torch_function("norm", "linalg.vector_norm")
