@@ -59,7 +59,7 @@ MISTAKES = {
         (".sum(axis=0)\n", ".mean(axis=0)\n", "dweight: a mean stands where"),
     ],
     "rnn": [
-        ("da = dh * (1 - y[:, t] ** 2)", "da = dh", "the derivative of h with respect to"),
+        ("da = dh * (1 - y[:, t] ** 2)", "da = dh", "the derivative of tanh, 1 − h_t²"),
         ("da = dh * (1 - y[:, t] ** 2)", "da = dh * y[:, t]", "1 − h_t², and not h_t"),
         ("y[:, t - 1]", "y[:, t]", "the one before belongs, h_{t−1}"),
         ("dh = da @ weight_hh", "dh = 0 * dh", "what comes from the state after is left out"),

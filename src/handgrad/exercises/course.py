@@ -116,15 +116,14 @@ class Exercise:
                 "allowed: the forward that --start writes"
             )
         report = replace(check((answer.forward, answer.backward), *inputs), target=str(file))
-        # A changed line would be the solution, and says less than the words of a known mistake.
-        vague = [fault for fault in report.faults if fault.kind == "unknown" or fault.diff]
-        others = [fault for fault in report.faults if fault not in vague]
-        mistake = self._mistake(answer, inputs) if vague else None
-        if mistake is None:
-            return replace(report, faults=(*others, *(replace(each, diff="") for each in vague)))
-        kind, words = mistake
-        named = replace(vague[0], kind=kind, message=words, confidence=1.0, diff="")
-        return replace(report, faults=(*others, named))
+        # A changed line would be the solution.
+        faults = tuple(replace(fault, diff="") for fault in report.faults)
+        # The same numbers leave no doubt, where a search may find other words for them.
+        mistake = self._mistake(answer, inputs) if any(each.gradient for each in faults) else None
+        if mistake is not None:
+            kind, words = mistake
+            faults = (replace(faults[0], kind=kind, message=words, confidence=1.0),)
+        return replace(report, faults=faults)
 
     def _mistake(
         self, answer: ModuleType, inputs: tuple[np.ndarray, ...]
