@@ -9,6 +9,7 @@ from handgrad.checking.diagnosis import best_fault
 from handgrad.checking.functions import forward_backward
 from handgrad.checking.hypotheses import Draw, Explanation
 from handgrad.checking.trial import numeric_gradient, run
+from handgrad.checking.work import Work
 from tests.checking.functions import normal
 
 X = normal(4, 5)
@@ -61,5 +62,7 @@ def test_nothing_is_a_cause_that_leaves_more_than_rounding():
     vague = Draw({"x": X}, X, X, {"x": 1.5 * X}, {"x": X}, {"x": 10.0})
     half = Explanation("scaled", "", "is half", 1.0, lambda draw: 0.5 * draw.right["x"])
     whole = Explanation("scaled", "", "is 3/2", 1.0, lambda draw: 1.5 * draw.right["x"])
-    assert best_fault("x", [[half]], (vague,), "usual").kind == "unknown"
-    assert best_fault("x", [[half], [whole]], (vague,), "usual").message.startswith("dx: is 3/2")
+    assert best_fault("x", [[half]], (vague,), "usual", Work(1.0)).kind == "unknown"
+    assert best_fault("x", [[half], [whole]], (vague,), "usual", Work(1.0)).message.startswith(
+        "dx: is 3/2"
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import time
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -11,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking.alignment.beside import joined
-from handgrad.checking.alignment.budget import Budget
 from handgrad.checking.alignment.told import Told
 from handgrad.checking.alignment.told import faults as changed
 from handgrad.checking.attempts import attempt
@@ -21,13 +19,14 @@ from handgrad.checking.report import Fault
 from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.subject import CheckedTarget
 from handgrad.checking.trial import TrialRun, close, like_nested, numeric_gradient, run, size_of
+from handgrad.checking.work import Work
 from handgrad.forward_backward import ForwardBackward
 from handgrad.program import Execution, Program, as_execution, recorded
 
 #: Elements of a gradient that are computed one by one where no formula is at hand.
 _ELEMENTS: Final = 2000
-#: Processor time that formulas may take of one input, beside that of changes of the source.
-_SECONDS: Final = 4.0
+#: Seconds of work on hypotheses about one input, beside that on changes of the source.
+_HYPOTHESES: Final = 4.0
 
 
 def causes(
@@ -37,7 +36,7 @@ def causes(
     wrong: tuple[str, ...],
     setup: Setup,
     rng: np.random.Generator,
-    budget: Budget,
+    work: Work,
     *,
     compared: bool,
 ) -> list[Fault]:
@@ -48,13 +47,13 @@ def causes(
     second = run(functions, done.arrays, rng)
     with functions.context():
         draws = _draws(subject, functions, (done, second), wrong, setup, rng, compared=compared)
-        end, names = time.process_time() + _SECONDS, functions.gradients
-        faults = diagnose(wrong, draws, gradients=names, situation=setup.situation, end=end)
+        given = functions.gradients, setup.situation, Work(_HYPOTHESES)
+        faults = diagnose(wrong, draws, *given)
         if not subject.is_ops_own:
             (own,) = rng.spawn(1)  # so that inputs of later situations stay those of the seed
-            runs, given = (done, second), (wrong, own, setup.situation, budget)
-            none: list[Told] = []
-            changes = attempt(partial(changed, functions, draws, runs, *given), none)
+            runs, none = (done, second), list[Told]()
+            searched = (draws, runs, wrong, own, setup.situation, work)
+            changes = attempt(partial(changed, functions, *searched), none)
             faults = joined(faults, changes)
     faults = [_withheld(functions, each) for each in faults]
     return [attempt(partial(_not_linear, functions, done, each, rng), each) for each in faults]

@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking import sample_inputs
-from handgrad.checking.alignment.budget import Budget
 from handgrad.checking.attempts import attempt
 from handgrad.checking.causes import causes
 from handgrad.checking.conventions import TARGET
@@ -47,6 +46,7 @@ from handgrad.checking.trial import (
     size_of,
     unit_of,
 )
+from handgrad.checking.work import Work
 from handgrad.errors import ArgumentError
 from handgrad.forward_backward import ForwardBackward
 from handgrad.layers import Layer
@@ -54,6 +54,8 @@ from handgrad.program import Execution
 
 #: The method for gradients where differences at the point itself say nothing.
 BESIDE: Final = "gradients beside the point"
+#: Seconds of work on changes of the source, in all searches of one check.
+_SEARCHED: Final = 5.0
 
 
 class Checker:
@@ -63,7 +65,7 @@ class Checker:
         self.subject = subject
         self.seed = seed
         self.rng = rng
-        self.budget = Budget()
+        self.work = Work(_SEARCHED)
         #: Gradients found wrong, or not fit to be judged: nothing more is said of them.
         self.settled: set[str] = set()
         self.rows: list[GradientRow] = []
@@ -338,7 +340,7 @@ class Checker:
     ) -> list[Fault]:
         compared = self.is_compared(setup)
         try:
-            given = (self.subject, functions, done, wrong, setup, self.rng, self.budget)
+            given = (self.subject, functions, done, wrong, setup, self.rng, self.work)
             return causes(*given, compared=compared)
         except (
             Exception

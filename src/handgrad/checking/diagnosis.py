@@ -9,7 +9,6 @@ gradient that is right comes after those that would not.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache, cached_property, partial
@@ -18,13 +17,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.checking.alignment.budget import Deadline
 from handgrad.checking.attempts import Inapplicable, attempt, attempted
 from handgrad.checking.element_hypotheses import of_elements
 from handgrad.checking.hypotheses import Draw, Explanation, explains, general
 from handgrad.checking.kinds import EDITS, INSERTIONS
 from handgrad.checking.report import Fault
 from handgrad.checking.trial import close
+from handgrad.checking.work import HYPOTHESIS, Work
 from handgrad.program import Execution, Node, edits, insertions, reachable
 from handgrad.program.edits import Edit
 from handgrad.program.terms import Term, additive_terms
@@ -46,15 +45,11 @@ _SPOILS: Final = 1.0
 def diagnose(
     wrong: tuple[str, ...],
     draws: tuple[Draw, ...],
-    *,
     gradients: tuple[str, ...],
-    situation: str = "usual",
-    end: float = math.inf,
+    situation: str,
+    work: Work,
 ) -> list[Fault]:
-    """One fault for every wrong gradient.
-
-    end: the processor time at which explanations are tried no more.
-    """
+    """One fault for every wrong gradient, as far as the work goes."""
     sides = sides_of(wrong, draws, gradients)
     faults = []
     for name in wrong:
@@ -63,7 +58,7 @@ def diagnose(
             attempted(of_elements(name, draws)),
             *(chain(side.fits(name), [side.edited(name)]) for side in sides),
         )
-        faults.append(best_fault(name, sources, draws, situation, end))
+        faults.append(best_fault(name, sources, draws, situation, work))
     return faults
 
 
@@ -91,19 +86,20 @@ def best_fault(
     sources: Iterable[Iterable[Explanation]],
     draws: tuple[Draw, ...],
     situation: str,
-    end: float = math.inf,
+    work: Work,
 ) -> Fault:
     """The simplest explanation that holds, and how sure it is.
 
     Here alone explanations are tried: one that raises, or a source of them that does, is left out.
     """
     every = (each for source in attempted(sources) for each in attempted(source))
-    late = Deadline(end).over
-    candidates = takewhile(lambda _: not late(), every)
+    elements = sum(map(np.size, draws[0].arrays.values()))
+    candidates = takewhile(lambda _: not work.over(), every)
     holding: list[Explanation] = []
     for candidate in sorted(candidates, key=lambda each: each.cost):
-        if (holding and candidate.cost > holding[0].cost + 0.5) or late():
+        if (holding and candidate.cost > holding[0].cost + 0.5) or work.over():
             break
+        work.take(HYPOTHESIS, elements=elements)
         held = attempt(partial(_held, candidate, name, draws), None)
         if held is not None:
             holding = sorted([*holding, held], key=lambda each: each.cost)

@@ -10,6 +10,7 @@ from handgrad.checking.alignment.search import SourceSearch
 from handgrad.checking.functions import forward_backward
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.trial import numeric_gradient, run
+from handgrad.checking.work import Work
 from tests.checking.alignment.passes import Planted, inputs, module, source
 
 
@@ -32,4 +33,4 @@ def searched(planted: Planted, folder: Path) -> SourceSearch:
         for name in functions.gradients
         if not first.agrees(name, first.found[name], with_found=False)
     )
-    return SourceSearch(functions, draws, runs, wrong, rng, seconds=5.0)
+    return SourceSearch(functions, draws, runs, wrong, rng, Work(5.0))

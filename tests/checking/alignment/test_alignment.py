@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from handgrad.checking.alignment.budget import Budget
 from handgrad.checking.alignment.told import faults
 from handgrad.checking.report import Fault
 from handgrad.checking.trial import close
+from handgrad.checking.work import Work
 from tests.checking.alignment.passes import PLANTED, Planted, inputs, module, source
 from tests.checking.alignment.searched import searched
 
@@ -30,7 +30,7 @@ def told(planted: Planted, folder: Path) -> tuple[tuple[str, ...], list[Fault]]:
     """The wrong gradients, and what is said of them."""
     search = searched(planted, folder)
     given = search.functions, search.trials.draws, search.runs, search.wrong
-    told = faults(*given, np.random.default_rng(4), "usual", Budget())
+    told = faults(*given, np.random.default_rng(4), "usual", Work(5.0))
     return search.wrong, [each.fault for each in told]
 
 

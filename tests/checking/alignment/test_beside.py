@@ -10,7 +10,6 @@ import numpy as np
 
 import handgrad as hg
 from handgrad.checking.alignment.beside import joined
-from handgrad.checking.alignment.budget import Budget
 from handgrad.checking.alignment.told import Told
 from handgrad.checking.report import CheckReport, Fault
 from tests.checking.alignment.passes import PLANTED, inputs, module, source
@@ -73,14 +72,6 @@ def test_one_change_of_several_gradients_is_the_cause_of_each() -> None:
     assert found[1].confidence == CHANGED.confidence
     elsewhere = Told(replace(CHANGED, gradient="w", line=5), {5: CHANGED.diff})
     assert joined([unknown, sure], [TOLD, elsewhere])[1] == sure
-
-
-def test_searches_of_one_check_share_their_seconds() -> None:
-    budget = Budget(1.0)
-    with budget.spent() as seconds:
-        assert seconds == 1.0
-        sum(range(10**6))
-    assert 0.0 < budget.left < 1.0
 
 
 def test_the_report_shows_the_line_that_goes_and_the_one_that_comes(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any, Final
@@ -29,11 +29,14 @@ class LoopLines:
         self._allowed = sys.maxsize
         self._users: dict[str, bool] = {}
         self._taken = 0
+        #: The lines of Python of the unchanged run, in loops or not, of users or not.
+        self.in_all = 0
 
     @contextmanager
     def counted(self) -> Iterator[None]:
         """The run of the unchanged functions."""
-        with self.bounded():
+        self._taken = self.in_all = 0
+        with _traced(self._seen):
             yield
         self._allowed = _TIMES * self._taken + _BESIDES
 
@@ -43,12 +46,15 @@ class LoopLines:
         if self._allowed == _BESIDES:  # no loop took a line, and no change makes one
             yield
             return
-        self._taken, before = 0, sys.gettrace()
-        sys.settrace(self._entered)
-        try:
+        self._taken = 0
+        with _traced(self._entered):
             yield
-        finally:
-            sys.settrace(before)
+
+    def _seen(self, frame: FrameType, event: str, _: Any) -> Any:
+        if event == "line":
+            self.in_all += 1
+            self._taken += self._loops(frame.f_code)
+        return self._seen
 
     def _entered(self, frame: FrameType, event: str, _: Any) -> Any:
         code = frame.f_code
@@ -68,3 +74,13 @@ class LoopLines:
         if path not in self._users:
             self._users[path] = is_users(code)
         return self._users[path]
+
+
+@contextmanager
+def _traced(trace: Callable[[FrameType, str, Any], Any]) -> Iterator[None]:
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)

@@ -25,6 +25,7 @@ from handgrad.checking.alignment.variants import Variant
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt, attempted
+from handgrad.checking.work import CHANGE, EXPRESSION
 
 #: The words that a change counts of which the source is not known.
 _IN_WORDS: Final = 20.0
@@ -47,9 +48,9 @@ class Departures:
         self,
         interventions: Interventions,
         borrowed: Borrowed,
-        late: Callable[[], bool],
     ) -> None:
-        self.interventions, self.borrowed, self.late = interventions, borrowed, late
+        self.interventions, self.borrowed = interventions, borrowed
+        self.work = interventions.trials.work
         self._changes: dict[LineSlot, list[tuple[float, Change]]] = {}
         self._found: dict[tuple[str, ...], list[Intervention]] = {}
 
@@ -70,7 +71,7 @@ class Departures:
     ) -> list[Hit]:
         none: list[Hit] = []
         for each in sorted(self._known(wrong), key=self._doubt):
-            hits = [] if self.late() else attempt(partial(told, each), none)
+            hits = [] if self.work.over() else attempt(partial(told, each), none)
             if hits:
                 return hits
         return []
@@ -108,7 +109,7 @@ class Departures:
             found = [
                 each
                 for slot in self.interventions.slots()
-                for each in attempted(self.interventions.of(slot, wrong, self.late))
+                for each in attempted(self.interventions.of(slot, wrong))
             ]
             kept = {(each.rights, each.slot.name) for each in found if each.slot.name}
             found = [
@@ -152,11 +153,12 @@ class Departures:
                 for change in within(place, line, slot.scope, self.borrowed)
             )
             sized = [(size_of(change, known), change) for change in attempted(own)]
+            self.work.take(CHANGE * len(sized))
             self._changes[each.slot] = sized
         asked = [(size_of(c, known), c) for c in attempted(self._of_value(slot, value))]
         every = sorted([*self._changes[each.slot], *asked], key=lambda pair: pair[0])
         for size, change in chain(every, _pairs(every)):
-            if self.late():
+            if self.work.over():
                 break
             if self._gives(change, slot, value) and self.interventions.holds(change, each):
                 text = written(change, slot.piece)
@@ -164,6 +166,7 @@ class Departures:
         return []
 
     def _gives(self, change: Change, slot: LineSlot, value: np.ndarray) -> bool:
+        self.work.take(EXPRESSION, elements=value.size)
         with change.made():
             made = slot.made()
         return made is not None and made.shape == value.shape and same(made, value)

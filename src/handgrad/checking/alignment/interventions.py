@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -161,13 +161,11 @@ class Interventions:
         value = scope.array(slot.place.get())
         return None if value is None else replace(slot, scope=scope, values=[value])
 
-    def of(
-        self, slot: LineSlot, wrong: tuple[str, ...], late: Callable[[], bool]
-    ) -> Iterator[Intervention]:
+    def of(self, slot: LineSlot, wrong: tuple[str, ...]) -> Iterator[Intervention]:
         """Those at one slot that put some of these gradients right, and spoil none."""
         reached = self._reached(slot).intersection(wrong)
         for rights in self._rights(slot) if reached else ():
-            if late():
+            if self.trials.work.over():
                 return
             change = self._exchanged(slot, rights)
             covers = self.trials.covered(change, slot.piece, wrong)

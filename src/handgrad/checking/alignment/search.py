@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import ast
 import copy
-import time
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, product, takewhile
@@ -19,7 +18,6 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking.alignment.borrowing import Borrowed
-from handgrad.checking.alignment.budget import Deadline
 from handgrad.checking.alignment.changes import Change, Place, probed
 from handgrad.checking.alignment.departures import Departures
 from handgrad.checking.alignment.generators import changes
@@ -36,6 +34,7 @@ from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.trial import TrialRun, backward
 from handgrad.checking.trial import forward as run_forward
+from handgrad.checking.work import CHANGE, Work
 from handgrad.forward_backward import ForwardBackward
 
 #: Changes of so many words more are told as rivals of the smallest.
@@ -56,18 +55,14 @@ class SourceSearch:
         runs: Sequence[TrialRun],
         wrong: Sequence[str],
         rng: np.random.Generator,
-        seconds: float,
+        work: Work,
     ) -> None:
-        self.end = time.process_time() + seconds
-        self.deadline = Deadline(self.end)
+        self.work = work
         self.functions, self.runs = functions, runs
         self.wrong = tuple(wrong)
-        self.trials = Trials(functions, draws, runs, wrong, rng)
+        self.trials = Trials(functions, draws, runs, wrong, rng, work)
         self._listed: dict[bool, list[Sized]] = {}
         self._walk: tuple[tuple[str, ...], list[Hit], Iterator[None]] | None = None
-
-    def late(self) -> bool:
-        return self.deadline.over()
 
     @cached_property
     def pieces(self) -> list[CodePiece]:
@@ -112,7 +107,7 @@ class SourceSearch:
         found = [self.standing.derived, *(each for each in others if each is not None)]
         if len(found) <= len(draws) or len({len(each.rights) for each in found}) > 1:
             return None
-        return Departures(Interventions(self.pieces, self.trials, found), self.borrowed, self.late)
+        return Departures(Interventions(self.pieces, self.trials, found), self.borrowed)
 
     def _derived(
         self, done: TrialRun, entry: Call | None, right: Mapping[str, Any]
@@ -139,7 +134,7 @@ class SourceSearch:
         with ExitStack() as made:
             if self.departures is not None:
                 made.enter_context(self.departures.interventions.possible())
-            while rest and not self.late():
+            while rest and not self.work.over():
                 found = self._hastily(rest)
                 if not found and self.departures is not None:
                     found = self.departures.in_words(rest)
@@ -157,21 +152,11 @@ class SourceSearch:
                     self._keep(same[0], made)
         return told
 
-    @contextmanager
-    def _hurried(self, share: int) -> Iterator[None]:
-        """A block that has one of so many shares of the time that is left."""
-        before, now = self.deadline, time.process_time()
-        self.deadline = Deadline(now + (self.end - now) / share)
-        try:
-            yield
-        finally:
-            self.deadline = before
-
     def _hastily(self, wrong: tuple[str, ...]) -> list[Hit]:
-        """Hits in half of the time that is left, where right values are known to go on with."""
+        """Hits in half of the work that is left, where right values are known to go on with."""
         if self.departures is None:
             return self.hits(wrong)
-        with self._hurried(2):
+        with self.work.hurried(2):
             return self.hits(wrong)
 
     def _two(self, wrong: tuple[str, ...], made: ExitStack) -> tuple[list[list[Hit]], list[Hit]]:
@@ -242,7 +227,7 @@ class SourceSearch:
         """The changes that put some of these gradients right and spoil none, best first.
 
         Where a line is known that is to give another value, its changes are; else all are tried.
-        Where time ran out before, it goes on from there.
+        Where the work was over before, it goes on from there.
         """
         if self._walk is None or self._walk[0] != wrong:
             known = [] if self.departures is None else self.departures.hits(wrong)
@@ -252,19 +237,19 @@ class SourceSearch:
             self._walk = wrong, begun, self._walked(wrong, begun)
         _, found, walk = self._walk
         for _ in walk:
-            if self.late():
+            if self.work.over():
                 break
         return sorted(found, key=lambda hit: hit.rank)
 
     def _whole(self, wrong: tuple[str, ...]) -> list[Hit]:
-        """Changes that put all of these right at once, in a quarter of the time that is left.
+        """Changes that put all of these right at once, in a quarter of the work that is left.
 
         One fault that several gradients are made from comes before one for each of them.
         """
         found: list[Hit] = []
-        with self._hurried(4):
+        with self.work.hurried(4):
             for size, change, piece in chain.from_iterable(self._in_order(wrong)):
-                if self.late() or (found and size > found[0].words + NEAR):
+                if self.work.over() or (found and size > found[0].words + NEAR):
                     break
                 hit = attempt(partial(self._hit, size, change, piece, wrong), None)
                 if hit is not None and len(hit.covers) == len(wrong):
@@ -313,7 +298,7 @@ class SourceSearch:
     def _reached(self, change: Change, piece: CodePiece, wrong: tuple[str, ...]) -> frozenset[str]:
         """The gradients that other values at a place make others; `wrong` where it is unknown."""
         place = change.place
-        probe = None if self.late() else probed(place)
+        probe = None if self.work.over() else probed(place)
         if probe is None:
             return frozenset(wrong)
         moved = self.trials.moved_by(replace(change, new=probe, others=()), piece)
@@ -337,13 +322,14 @@ class SourceSearch:
 
     def _list(self, *, forward: bool) -> list[Sized]:
         own = [piece for piece in self.pieces if piece.in_forward == forward]
-        every = takewhile(lambda _: time.process_time() < self.end, self._sized(own))
-        return sorted(every, key=_size)
+        with self.work.unhurried():  # it is kept for later shares
+            return sorted(takewhile(lambda _: not self.work.over(), self._sized(own)), key=_size)
 
     def _sized(self, own: list[CodePiece], only: Container[Any] | None = None) -> Iterator[Sized]:
         known: dict[ast.AST, list[str]] = {}
         for piece, inserted in product(own, (False, True)):
             for change in changes(piece, self.borrowed, inserted=inserted, only=only):
+                self.work.take(CHANGE)
                 yield size_of(change, known) + _RIGHT * self._is_right(change), change, piece
 
     def _solved(self, piece: CodePiece) -> Iterator[Sized]:

@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 
-from handgrad.checking.alignment.budget import Budget
 from handgrad.checking.alignment.hits import Hit
 from handgrad.checking.alignment.kept import TooMuchError
 from handgrad.checking.alignment.search import NEAR, SourceSearch
@@ -18,6 +17,7 @@ from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.report import Fault
 from handgrad.checking.trial import TrialRun
+from handgrad.checking.work import Work
 from handgrad.forward_backward import ForwardBackward
 
 #: Of a change that was run and has no rival: on other sizes another one may do the same.
@@ -41,17 +41,16 @@ def faults(
     wrong: Sequence[str],
     rng: np.random.Generator,
     situation: str,
-    budget: Budget,
+    work: Work,
 ) -> list[Told]:
     """One fault for every gradient that a change of the user's source puts right."""
-    with budget.spent() as seconds:
-        try:
-            search = SourceSearch(functions, draws, runs, wrong, rng, seconds)
-            told = search.faults()
-            rest = [name for name in wrong if all(name not in same[0].covers for same in told)]
-            departing = {name: attempt(partial(search.departing, name), None) for name in rest}
-        except TooMuchError:  # a target that cannot be put back is run as it is alone
-            return []
+    try:
+        search = SourceSearch(functions, draws, runs, wrong, rng, work)
+        told = search.faults()
+        rest = [name for name in wrong if all(name not in same[0].covers for same in told)]
+        departing = {name: attempt(partial(search.departing, name), None) for name in rest}
+    except TooMuchError:  # a target that cannot be put back is run as it is alone
+        return []
     covered = {name for same in told for name in same[0].covers}
     sure = _SURE if covered == {*wrong} else _IN_PART
     found = [_told(name, same, situation, sure) for same in told for name in same[0].covers]

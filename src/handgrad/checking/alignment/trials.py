@@ -20,6 +20,7 @@ from handgrad.checking.hypotheses import Draw
 from handgrad.checking.trial import TrialRun, backward, close, contraction, leaves, noise
 from handgrad.checking.trial import forward as run_forward
 from handgrad.checking.trial import run as run_trial
+from handgrad.checking.work import COMPILED, PASS, Work
 from handgrad.differences.directional import directional
 from handgrad.forward_backward import ForwardBackward
 
@@ -52,8 +53,9 @@ class Trials:
         runs: Sequence[TrialRun],
         wrong: Sequence[str],
         rng: np.random.Generator,
+        work: Work,
     ) -> None:
-        self.functions, self.draws, self.runs = functions, draws, runs
+        self.functions, self.draws, self.runs, self.work = functions, draws, runs, work
         floats = {
             name for name, each in runs[0].gradients.items() if np.asarray(each).dtype.kind == "f"
         }
@@ -61,6 +63,7 @@ class Trials:
         self.mended: set[str] = set()
         #: The draw that is run: 0, 1, or 2 at other inputs; and the number of the run.
         self.draw = self.number = 0
+        self._elements = sum(map(np.size, runs[0].arrays.values()))
         self.moved = _moved(functions, runs[0], functions.gradients, rng)
         self.lines = LoopLines()
         self.kept = StateBefore([functions])
@@ -70,9 +73,11 @@ class Trials:
 
     def _begin(self, draw: int) -> None:
         self.draw, self.number = draw, self.number + 1
+        self.work.take(PASS, self.lines.in_all, self._elements)
 
     def moved_by(self, change: Change, piece: CodePiece) -> set[str] | None:
         """The gradients of the first draw that a change makes others; None where it raises."""
+        self.work.take(COMPILED)
         with change.made():
             try:
                 code = piece.compiled()
@@ -112,6 +117,7 @@ class Trials:
 
     def covered(self, change: Change, piece: CodePiece, wrong: tuple[str, ...]) -> tuple[str, ...]:
         """The wrong gradients that a change puts right on every draw, if it spoils none."""
+        self.work.take(COMPILED)
         with change.made():
             try:
                 code = piece.compiled()

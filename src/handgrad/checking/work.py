@@ -1,0 +1,57 @@
+"""The work of a search for causes, counted so that it ends at the same place on every machine.
+
+Seconds by a clock would let a fast machine find causes that a slow or busy one does not, so that
+the same backward had two reports.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+#: Microseconds on a core of today: to make a change of a source, to compile one, to compute an
+#: expression of it, to begin a pass and put back what it changed, to try a hypothesis about values.
+CHANGE: Final = 80.0
+COMPILED: Final = 100.0
+EXPRESSION: Final = 150.0
+PASS: Final = 60.0
+HYPOTHESIS: Final = 100.0
+#: Lines of Python, and elements of arrays in all the operations of a pass, in a microsecond.
+_LINES: Final = 3.0
+_ELEMENTS: Final = 20.0
+#: Times the counted seconds that work may take; what is not counted, as in a library, ends it so.
+_SLOW: Final = 10
+
+
+class Work:
+    """Work that has been done, of so many seconds by the count and not by the clock."""
+
+    def __init__(self, seconds: float) -> None:
+        self.done, self._most = 0.0, 1e6 * seconds
+        self._limit = self._most
+        self._end = time.process_time() + _SLOW * seconds
+
+    def take(self, microseconds: float, lines: int = 0, elements: int = 0) -> None:
+        """Count what was done, with the lines that were run and the elements they went through."""
+        self.done += microseconds + lines / _LINES + elements / _ELEMENTS
+
+    def over(self) -> bool:
+        return self.done >= self._limit or time.process_time() > self._end
+
+    @contextmanager
+    def hurried(self, share: int) -> Iterator[None]:
+        """A block that has one of so many shares of the work that is left."""
+        before = self._limit
+        self._limit = self.done + (self._most - self.done) / share
+        try:
+            yield
+        finally:
+            self._limit = before
+
+    @contextmanager
+    def unhurried(self) -> Iterator[None]:
+        """A block that has all the work that is left."""
+        with self.hurried(1):
+            yield
