@@ -39,6 +39,7 @@ LINES: Final[dict[str, list[str]]] = {
     "ops": [],
     "info": [],
     "recipes": [],
+    "zoo": [],
 }
 VALUES: Final = (
     *("", " ", "-", "--", "-1", "0", "1e400", "nan", "inf", "9" * 400, "0.5", "True", "None"),

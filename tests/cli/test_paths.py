@@ -10,6 +10,7 @@ LINES = [
     ("train", "digits", "--data", "PATH"),
     ("train", "digits", "--epochs", "1", "--out", "PATH"),
     ("train", "--resume", "PATH"),
+    ("zoo", "--out", "PATH", "digits"),
     ("train", "PATH"),
     ("train", "PATH.csv"),
     ("predict", "PATH", "x.npy"),

@@ -34,6 +34,7 @@ from handgrad.cli import (
     recipes,
     train,
     translate,
+    zoo,
 )
 from handgrad.errors import HandgradError, Interrupted
 from handgrad.spelling import command_line
@@ -142,7 +143,7 @@ def _shown(examples: str) -> str:
 
 #: In the order of the help: from training to looking into the mathematics.
 for module in (
-    *(train, evaluate, predict, generate, translate, export),
+    *(train, zoo, evaluate, predict, generate, translate, export),
     *(check, derive, notes, exercise, exercises, limit, lr, ops, info),
 ):
     _add(app, module.__name__.rpartition(".")[2], module.command, module.EXAMPLES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -73,28 +73,37 @@ def copy(
 
 
 def _row(recipe: Recipe) -> list[str]:
-    from handgrad.data import EXPECTED, is_here
+    from handgrad.data import EXPECTED
+    from handgrad.recipes.promised import Promise
 
-    about, name = recipe.about, str(recipe.data["name"])
-    packages = about.get("packages", [])
-    missing = [] if is_here(name) else ["files"]
-    missing += [each for each in packages if find_spec(each) is None]
-    needs = ["files"] * ("nothing" not in EXPECTED.get(name, "")) + packages
+    name, lacks = str(recipe.data["name"]), missing(recipe)
+    needs = ["files"] * ("nothing" not in EXPECTED.get(name, "")) + _packages(recipe)
     return [
         recipe.name,
         recipe.description,
         f"{name} ({', '.join(needs)})" if needs else name,
-        _duration(about["seconds"]) if "seconds" in about else "–",
-        _figure(about) if "expected" in about else "–",
-        f"no, lacks {', '.join(missing)}" if missing else "yes",
+        duration(recipe),
+        str(Promise.of(recipe.about) or "–"),
+        f"no, lacks {', '.join(lacks)}" if lacks else "yes",
     ]
 
 
-def _figure(about: dict[str, Any]) -> str:
-    """A share of 1 in percent, with its name where it is no accuracy."""
-    name = about.get("measure", "").replace("_", " ")
-    return f"{100 * about['expected']:g}\N{NO-BREAK SPACE}% {name}".rstrip()
+def missing(recipe: Recipe) -> list[str]:
+    """The files and packages that a recipe needs and that are not here."""
+    from handgrad.data import is_here
+
+    lacks = [] if is_here(str(recipe.data["name"])) else ["files"]
+    return lacks + [each for each in _packages(recipe) if find_spec(each) is None]
 
 
-def _duration(seconds: float) -> str:
+def duration(recipe: Recipe) -> str:
+    """The time that a recipe takes, in words."""
+    seconds = recipe.about.get("seconds")
+    if seconds is None:
+        return "–"
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def _packages(recipe: Recipe) -> list[str]:
+    packages: list[str] = recipe.about.get("packages", [])
+    return packages
