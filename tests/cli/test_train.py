@@ -76,6 +76,35 @@ def test_folders_of_known_files_have_recipes_of_their_own(tmp_path):
     assert classes == {"digits-of-mine": "0", "Fashion-MNIST": "T-shirt/top", "cifar": "airplane"}
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "recipe"),
+    [
+        ("poems.txt", "The rain\n\tfalls\n", "text"),
+        ("one-line.txt", "The rain falls", "text"),
+        ("README.MD", "# Rain", "text"),
+        ("empty.txt", "", "text"),
+        ("phrases.txt", "the rain\tla lluvia\n\nthe sun\tel sol\n", "translate"),
+        ("one-pair.txt", "the rain\tla lluvia", "translate"),
+        ("three.txt", "a\tb\tc\n", "text"),
+    ],
+)
+def test_a_text_has_a_recipe_of_its_own(tmp_path, file, text, recipe):
+    (tmp_path / file).write_text(text, "utf-8")
+    found = described("train", str(tmp_path / file), None, {})
+    assert Path(found.recipe.name).stem == recipe
+    assert found.name == file.partition(".")[0]
+    assert found.data == tmp_path / file
+
+
+def test_a_text_is_trained_by_its_name(handgrad, tmp_path):
+    (tmp_path / "poems.txt").write_text("The rain falls, and the rain falls. " * 40, "utf-8")
+    small = ("--set", "model.width=8", "--set", "data.blocks=4", "--set", "data.block=8")
+    run = ("train", tmp_path / "poems.txt", "--epochs", 1, "--out", tmp_path / "run")
+    result = handgrad(*run, *small)
+    assert result.exit_code == 0, result.output
+    assert "poems: " in result.stdout
+
+
 @pytest.mark.slow
 def test_a_number_is_judged_in_its_own_unit(handgrad, tmp_path):
     table = _table(tmp_path / "t.csv", "a,price", [(i % 50, 1000 * (i % 50)) for i in range(300)])

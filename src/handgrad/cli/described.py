@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 #: Recipes for folders of data sets that are known by the names of their files.
 _LEARNERS: Final = {"idx": "mnist-cnn", "cifar": "cifar-cnn", "ts": "vowels"}
+#: The ends of the names of texts.
+_TEXTS: Final = (".txt", ".text", ".md")
+#: Of a text, as much as tells pairs from running text.
+_HEAD: Final = 1 << 16
 #: Kinds of columns that have another name as an option.
 _KINDS: Final = {"categorical": "category"}
 
@@ -35,7 +39,7 @@ def described(
     columns: Mapping[str, Any],
     changes: Sequence[str] = (),
 ) -> Described:
-    """The recipe called so; for a table or a folder of data the recipe that learns such.
+    """The recipe called so; for a table, a text or a folder of data the recipe that learns such.
 
     columns: the options on the columns of a table, None if not given.
     Raises RecipeError where data are given twice, or as `recipes.read` does.
@@ -103,16 +107,29 @@ def _names(command: str, option: str, text: str) -> list[str]:
 
 
 def _learner(given: str) -> str | None:
-    """The recipe that learns a table or a folder; None where a recipe itself is given."""
+    """The recipe that learns a table, a text or a folder; None where a recipe itself is given."""
     from handgrad import recipes
     from handgrad.data import form_of
     from handgrad.data.table import is_table
 
     if is_table(given):
         return "table"
-    if given in recipes.names() or not Path(given).is_dir():
+    path = Path(given)
+    if given in recipes.names():
         return None
-    form = form_of(Path(given))
-    if form == "idx" and "fashion" in Path(given).absolute().name.lower():
+    if path.suffix.lower() in _TEXTS and path.is_file():
+        return "translate" if _has_pairs(path) else "text"
+    if not path.is_dir():
+        return None
+    form = form_of(path)
+    if form == "idx" and "fashion" in path.absolute().name.lower():
         return "fashion-cnn"
     return _LEARNERS.get(form or "", "pictures")
+
+
+def _has_pairs(path: Path) -> bool:
+    """Return whether the lines of a text have a tab each, between a source and a target."""
+    with path.open("rb") as file:
+        *whole, rest = file.read(_HEAD).split(b"\n")
+    lines = [line for line in whole or [rest] if line.strip()]
+    return bool(lines) and all(line.count(b"\t") == 1 for line in lines)

@@ -27,6 +27,7 @@ handgrad train digits
 handgrad train mnist-cnn --data mnist/ --epochs 3
 handgrad train my.csv --target price
 handgrad train photographs/
+handgrad train poems.txt
 handgrad train my.toml --set optimizer.lr=0.01
 handgrad train --resume runs/digits
 handgrad train digits --backend jax
@@ -46,8 +47,8 @@ def command(
     recipe: Annotated[
         str | None,
         typer.Argument(
-            help="A recipe of `handgrad recipes`, a .toml file, or your own data: a .csv table, or "
-            "a folder with a folder of photographs for each class.",
+            help="A recipe of `handgrad recipes`, a .toml file, or your own data: a .csv table, a "
+            ".txt file, or a folder with a folder of photographs for each class.",
             show_default=False,
             autocompletion=known_recipes,
         ),
