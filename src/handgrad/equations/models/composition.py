@@ -25,6 +25,7 @@ from handgrad.equations.models.calls import Calls, are_close, op_of, outputs_of
 from handgrad.equations.models.graph import PassGraph, inner_inputs
 from handgrad.equations.models.joined import added, joined
 from handgrad.equations.models.names import activation_names, is_first_state, numbered_names
+from handgrad.equations.models.origins import block_of
 from handgrad.equations.models.recording import Recording
 from handgrad.equations.models.roles import Roles
 from handgrad.equations.models.rounds import Numbers
@@ -231,6 +232,8 @@ class Composer:
                 self._line(node, self._symbol(node), node)
         if self.symbols.get(result) != output:
             self._line(result, output, result)
+            number, *_, last = self._lines.pop()
+            self._lines.append((number, "", None, last))
         yield from self._written()
 
     def _call(self, node: Node) -> OpCall:
@@ -246,8 +249,8 @@ class Composer:
         starts = tuple(self._starts(node, derivation, names))
         outputs, elements = outputs_of(derivation), self.graph.outputs[node]
         for output, element in zip(outputs, elements, strict=False):
-            if element is self.graph.result:
-                names[output] = self.ends.output
+            if element is self.graph.result and block_of(self.graph.path(node), None) is None:
+                names[output] = self.ends.output  # a block gives what all others do
         symbols = tuple(renamed(each, names) for each in outputs)
         self.symbols.update(zip(elements, symbols, strict=False))
         copies, gradients = dict(names), {}

@@ -40,7 +40,7 @@ from handgrad.equations.models.names import (
     activations_of,
     full_name,
 )
-from handgrad.equations.models.roles import inner_path
+from handgrad.equations.models.origins import inner_path
 from handgrad.equations.models.rounds import Alike, folded
 from handgrad.equations.models.steps import OpCall, WrittenNode, activation_step
 from handgrad.equations.models.symbols import renamed, uncopied, value_gradient, value_symbol
