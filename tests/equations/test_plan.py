@@ -21,7 +21,7 @@ from handgrad.equations.models.drawing import (
     spoken,
     text_width,
 )
-from handgrad.equations.models.flow import Fork, Group, Node, nodes_of
+from handgrad.equations.models.flow import Fork, Group, Node, flow_of, nodes_of
 from handgrad.equations.models.layout import pages
 from handgrad.equations.models.model import model_document
 from handgrad.equations.models.plan import DataFlow
@@ -228,3 +228,16 @@ def box_of(words: Words) -> tuple[float, float, float, float]:
     width = text_width(words.label)
     x = words.x - (width if words.anchor == "end" else 0)
     return x, words.y - 10, x + width, words.y + 3
+
+
+def test_layers_that_come_again_in_their_order_are_framed():
+    model = models.CNN((1, 12, 12), (2, 3), 4, rng=np.random.default_rng(0))
+    plan = overview.layers(flow_of(model, (1, 12, 12)))
+    groups = [part for part in plan.parts if isinstance(part, Group)]
+    assert [spoken(each.title) for each in groups] == ["Block 1", "Block 2"]
+    layers = [[type(part.layer).__name__ for part in group.parts] for group in groups]
+    assert layers == [["Conv2d", "MaxPool2d"]] * 2
+    network = models.MLP((4, 3, 3, 2), rng=np.random.default_rng(0))
+    assert not [
+        part for part in overview.layers(flow_of(network, (4,))).parts if isinstance(part, Group)
+    ]

@@ -106,8 +106,8 @@ LABELS = {
         "model_fork": "{} forks: its gradients add up",
         "model_inputs": "{} are the inputs and {} what layer {} gives.",
         "model_lines": (
-            "Values go down along solid lines, each with the shape of one example; gradients "
-            "come back up along dashed lines; ⊕ adds."
+            "Values go down along solid lines, each with its shape; gradients come back up along "
+            "dashed lines; ⊕ adds."
         ),
         "model_opaque": (
             "The code of this layer cannot be read, so it is written as one function with its "
@@ -265,8 +265,8 @@ LABELS = {
         "model_fork": "{} se ramifică: gradienții se adună",
         "model_inputs": "{} sunt intrările și {} ce dă stratul {}.",
         "model_lines": (
-            "Valorile coboară pe linii pline, fiecare cu forma unui exemplu; gradienții urcă pe "
-            "linii întrerupte; ⊕ adună."
+            "Valorile coboară pe linii pline, fiecare cu forma ei; gradienții urcă pe linii "
+            "întrerupte; ⊕ adună."
         ),
         "model_opaque": (
             "Codul acestui strat nu poate fi citit, deci este scris ca o funcție cu derivatele ei."

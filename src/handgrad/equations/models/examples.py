@@ -20,6 +20,8 @@ class NamedModel(NamedTuple):
     loss: Any = None
 
 
+#: So many texts, which divides no other size.
+_TEXTS: Final = 11
 #: So many tokens, steps of a text, features, heads, units of a feed-forward network, and blocks.
 _TOKENS, _STEPS, _WIDTH, _HEADS, _HIDDEN, _BLOCKS = 50, 7, 16, 2, 64, 4
 _SIZES: Final[Mapping[str, int]] = {
@@ -47,7 +49,7 @@ def _encoder() -> NamedModel:
 
 
 def _texts(steps: int, tokens: int) -> tuple[Any, Any]:
-    return _rng().integers(0, tokens, (3, steps)), np.array([steps, steps - 2, steps - 1])
+    return _rng().integers(0, tokens, (_TEXTS, steps)), steps - np.arange(_TEXTS) % 3
 
 
 def _seq2seq() -> NamedModel:

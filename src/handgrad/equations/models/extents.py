@@ -100,7 +100,8 @@ def column_height(parts: Parts) -> float:
             longer = max(column_height(part.inner), column_height(part.skip))
             total += 2 * EDGE + GAP + 2 * FORK + longer
         elif isinstance(part, Group):
-            total += 2 * EDGE + HEAD + column_height(part.parts)
+            is_named = part.start != part.taken
+            total += HEAD + column_height(part.parts) + (2 * EDGE if is_named else GAP + EDGE / 2)
         else:
             total += EDGE + BOX_HEIGHT
     return total

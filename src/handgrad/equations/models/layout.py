@@ -181,7 +181,9 @@ class _Placer:
         """A frame around the parts of a block; lines go through its edges."""
         top = end.y + EDGE
         self.edge(middle, end, top)
-        inner = self.column(group.parts, middle, End(top + HEAD, group.start, top, top))
+        is_named = group.start != group.taken  # else it has its name above the frame
+        y = top + HEAD - (0 if is_named else EDGE - GAP)
+        inner = self.column(group.parts, middle, End(y, group.start, top, top, named=is_named))
         bottom = inner.y + EDGE
         self.edge(middle, inner, bottom)
         extent = column_extent(group.parts, self.plan)
@@ -190,7 +192,9 @@ class _Placer:
         frame = FrameBox(left, top, right - left, bottom - top, group.title, times)
         self.shapes.append(frame)
         self.boxes[group.number] = Box(left, top, right - left, bottom - top, ())
-        return End(bottom, group.number, bottom, bottom)
+        is_named = group.end != group.number  # else it has its name within the frame
+        y = bottom if is_named else bottom - EDGE / 2
+        return End(y, group.number, bottom, bottom, named=is_named)
 
     def join(self, fork: Fork, middle: float, beside: float, inner: End, skip: End) -> End:
         """The sum of what comes along the column and beside it, and where its gradient forks."""

@@ -102,17 +102,17 @@ def plan(chain: Chain, written: Sequence[WrittenNode]) -> DataFlow:
         if found is not None:
             texts = {number: _fitting(*each) for number, each in found.texts.items()}
             return replace(found, texts=texts)
-    return layers(flow, chain.symbols_of)
+    return layers(flow, chain.symbols_of, chain.lang)
 
 
-def layers(flow: Flow, symbols: Symbols = parameters_of) -> DataFlow:
+def layers(flow: Flow, symbols: Symbols = parameters_of, lang: str = "en") -> DataFlow:
     """The layers of a model, each with its parameters in its box."""
     texts = {
         node.number: _fitting(f"{node.number}  {kind(node)}", *symbols(node).values())
         for node in flow.nodes
         if not node.is_sum
     }
-    return plan_of_flow(flow, texts)
+    return plan_of_flow(flow, texts, lang)
 
 
 def _row(cost: Cost, lang: str, *, several: bool) -> tuple[Content, ...]:

@@ -10,16 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from handgrad.documents.formulas.formula import (
-    Formula,
-)
+from handgrad.documents.formulas.formula import Formula, Number, Text, row
+from handgrad.documents.labels import label
 from handgrad.equations.models.drawing import Label
-from handgrad.equations.models.flow import Flow, Parts
-from handgrad.equations.models.symbols import (
-    inline,
-    value_gradient,
-    value_symbol,
-)
+from handgrad.equations.models.flow import Flow, Fork, Group, Node, Parts
+from handgrad.equations.models.symbols import inline, value_gradient, value_symbol
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,7 @@ class DataFlow:
     givers: Mapping[int, int] = field(default_factory=dict)
 
 
-def plan_of_flow(flow: Flow, texts: Mapping[int, tuple[Label, ...]]) -> DataFlow:
+def plan_of_flow(flow: Flow, texts: Mapping[int, tuple[Label, ...]], lang: str = "en") -> DataFlow:
     """The layers of a model, with the texts in their boxes."""
     values = {}
     for value in range(flow.output + 1):
@@ -75,4 +70,37 @@ def plan_of_flow(flow: Flow, texts: Mapping[int, tuple[Label, ...]]) -> DataFlow
             inline(value_gradient(value)) if value in flow.needed else None,
             copies if len(uses) > 1 else {},
         )
-    return DataFlow(flow.parts, values, texts)
+    return DataFlow(_framed(flow.parts, lang), values, texts)
+
+
+def _framed(parts: Parts, lang: str) -> Parts:
+    """Layers with a frame around each round of the first that come again in their order, such as a
+    convolution and a pooling."""
+    kinds = [_kind(part) for part in parts]
+    for first in range(len(parts)):
+        for length in range(2, (len(parts) - first) // 2 + 1):
+            once = kinds[first : first + length]
+            if None in once or len(set(once)) == 1:
+                continue
+            times = 1
+            while kinds[first + times * length : first + (times + 1) * length] == once:
+                times += 1
+            if times > 1:
+                starts = range(first, first + times * length, length)
+                rounds = [parts[start : start + length] for start in starts]
+                groups = tuple(_block(each, n, lang) for n, each in enumerate(rounds, start=1))
+                return (*parts[:first], *groups, *parts[first + times * length :])
+    return parts
+
+
+def _kind(part: Node | Fork | Group) -> str | None:
+    return type(part.layer).__name__ if isinstance(part, Node) else None
+
+
+def _block(parts: Parts, number: int, lang: str) -> Group:
+    first, last = parts[0], parts[-1]
+    assert isinstance(first, Node)
+    assert isinstance(last, Node)
+    title = row(Text(f"{label(lang, 'model_block')} "), Number(str(number)))
+    (taken,) = first.inputs
+    return Group(title, 1, taken, last.number, taken, last.number, parts)
