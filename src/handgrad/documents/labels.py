@@ -94,6 +94,7 @@ LABELS = {
             "measured. An array that several layers keep counts at the first of them; "
             "parameters count nowhere."
         ),
+        "model_arriving": "{} is {}, or as much of it as has come back.",
         "model_copy": "{} is the {} that goes into part {}.",
         "model_drawing": "Data flow",
         "model_flops": (
@@ -252,6 +253,7 @@ LABELS = {
             "antrenare, cu {} exemple. Un tablou păstrat de mai multe straturi se numără la "
             "primul dintre ele; parametrii nu se numără."
         ),
+        "model_arriving": "{} este {}, sau cât din el s-a întors până aici.",
         "model_copy": "{} este acel {} care intră în partea {}.",
         "model_drawing": "Fluxul datelor",
         "model_flops": (

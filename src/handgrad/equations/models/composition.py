@@ -20,7 +20,7 @@ from handgrad.documents.labels import label
 from handgrad.equations.derived import Arrived
 from handgrad.equations.dimensions import Dimensions
 from handgrad.equations.equations import DerivedEquation, Meaning, PairDerivation
-from handgrad.equations.glossary import Glossary, subscript
+from handgrad.equations.glossary import Glossary, is_word, subscript
 from handgrad.equations.models.calls import Calls, are_close, op_of, outputs_of
 from handgrad.equations.models.graph import PassGraph, inner_inputs
 from handgrad.equations.models.joined import added, joined
@@ -37,6 +37,7 @@ from handgrad.equations.models.steps import (
     without_identity,
 )
 from handgrad.equations.models.symbols import (
+    arriving,
     copy_symbol,
     is_gradient,
     numbered,
@@ -154,6 +155,8 @@ class Composer:
         self._copies: dict[Node, Formula] = {}
         is_one = isinstance(layer, OpLayer | Embedding) and self.graph.is_one_op
         self._numbers = Numbers(str(number), only=is_one)
+        #: What backward makes of the gradient that comes in.
+        self._arriving: set[Node] = set()
         self._lines: list[tuple[str, str, tuple[str, int] | None, DerivedEquation]] = []
         self._owned = {id(array): name for name, array in layer.parameters.items()}
         self._plain = {
@@ -171,6 +174,7 @@ class Composer:
         """Both passes. Raises ProgramError where they cannot be written so."""
         forward = tuple(self._forward())
         dy = next(leaves(dict(self.graph.backward.arguments)))
+        self._arriving = self.graph.made_of(dy)
         self.symbols[dy] = gradient_of(self.ends.output)
         targets = self._targets()
         self._reach(dy, targets)
@@ -425,6 +429,9 @@ class Composer:
     def _symbol(self, node: Node) -> Formula:
         """The symbol of a value, with its number: by its name, if it has one."""
         number = self._next(node)
+        is_gradient = node in self._arriving and node.name[:1] == "d" and node.name.isidentifier()
+        if is_gradient and node.name not in {*_ENDS, "d"} and not is_word(node.name):
+            return numbered(arriving(node.name, np.ndim(node.value)), number)
         plain = "y" if node.number < self.graph.backward.nodes[0].number else "g"
         name = node.name if node.name.isidentifier() and node.name not in _ENDS else plain
         return numbered(plain_symbol(name, np.ndim(node.value)), number)
