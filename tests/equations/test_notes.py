@@ -16,6 +16,7 @@ from handgrad.documents.document import (
     Heading,
     List,
     Mono,
+    Paragraph,
     Strong,
     Table,
     opened,
@@ -24,11 +25,13 @@ from handgrad.documents.document import (
 from handgrad.documents.formulas.formula import Symbol, gradient_of
 from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.labels import label
+from handgrad.equations import docstrings
 from handgrad.equations.measured import measure
 from handgrad.equations.models.examples import MODELS
 from handgrad.equations.notes import FORMATS, Notes, notes
 from handgrad.equations.topics import pair_topic
 from handgrad.errors import ArgumentError, HandgradError
+from tests.equations.models import Doubled, Scaled
 
 pytest.importorskip("latex2mathml")
 
@@ -168,7 +171,9 @@ def test_a_model_names_its_source(model, lang, heading):
     assert title == Emphasis("DNN, CNN, RNN, LSTM, Attn, and Transformer")
 
 
-@pytest.mark.parametrize(("recipe", "title"), [("text", "GPT"), ("digits", "digits")])
+@pytest.mark.parametrize(
+    ("recipe", "title"), [("text", "GPT"), ("digits", "CNN on 8×8 handwritten digits")]
+)
 def test_the_page_of_a_recipe_has_its_models_name(recipe, title):
     assert notes(recipe).document.title == title
 
@@ -358,5 +363,22 @@ def test_a_suffix_that_is_no_format(tmp_path):
 def test_a_model_by_its_name_alone(name):
     page = notes(name).document
     assert page.title == type(MODELS[name]().model).__name__
-    first, *_ = page.blocks
+    _, first, *_ = page.blocks
     assert isinstance(first, Figure)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_page_of_a_model_begins_with_a_sentence_on_it(name):
+    first = notes(name).document.blocks[0]
+    assert isinstance(first, Paragraph)
+    words = "".join(each for each in first.content if isinstance(each, str))
+    sentence = words.partition(". ")[0]
+    assert sentence[0].isupper()
+    assert " = " not in sentence
+    assert "(" in words  # the year of its source
+
+
+def test_the_sentence_on_a_users_model_is_its_classs_own():
+    found = docstrings.introduction(Doubled)
+    assert found.startswith("A user's layer that is its op twice over, and says")
+    assert docstrings.introduction(Scaled) == "A user's layer without an op"

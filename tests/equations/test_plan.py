@@ -13,8 +13,15 @@ from handgrad import models
 from handgrad.documents.document import Document, Equation, Figure, opened
 from handgrad.documents.formulas.formula import parts_in
 from handgrad.equations.models import overview
-from handgrad.equations.models.drawing import FrameBox, spoken
-from handgrad.equations.models.flow import Fork, Group, Node
+from handgrad.equations.models.drawing import (
+    Box,
+    FrameBox,
+    Polyline,
+    Words,
+    spoken,
+    text_width,
+)
+from handgrad.equations.models.flow import Fork, Group, Node, flow_of, nodes_of
 from handgrad.equations.models.layout import pages
 from handgrad.equations.models.model import model_document
 from handgrad.equations.models.plan import DataFlow
@@ -57,6 +64,10 @@ def planned(case: Case) -> DataFlow:
     return overview.plan(chain, [step for _, step in reversed(steps)])
 
 
+def named(name: str) -> Case:
+    return next(each for each in test_whole.CASES if each.name == name)
+
+
 def inside(parts: Any) -> Any:
     for part in parts:
         yield part
@@ -83,7 +94,7 @@ def test_a_block_has_a_line_past_each_sub_layer(case):
 def test_alike_blocks_are_drawn_once():
     (group,) = [part for part in planned(CASES[0]).parts if isinstance(part, Group)]
     plan = planned(CASES[0])
-    assert (group.title, group.times) == ("Block l", 3)
+    assert (spoken(group.title), group.times) == ("Block l", 3)
     names = [spoken(plan.values[each].symbol) for each in (group.taken, group.start, group.end)]
     assert names == ["x(0)", "x(l−1)", "x(l)"]
     assert spoken(plan.values[group.number].symbol) == "x(3)"
@@ -93,7 +104,7 @@ def test_alike_blocks_are_drawn_once():
         for shape in page.shapes
         if isinstance(shape, FrameBox)
     ]
-    assert (frame.title, frame.times) == ("Block l", "× 3")
+    assert (spoken(frame.title), frame.times) == ("Block l", "× 3")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -147,6 +158,86 @@ def test_a_box_says_what_it_takes_and_gives():
     ]
 
 
-def test_a_model_with_two_streams_keeps_one_box():
-    case = next(each for each in test_whole.CASES if each.name == "transformer")
-    assert [type(part) for part in planned(case).parts] == [Node]
+def boxes_of(plan: DataFlow, parts: Any) -> list[str]:
+    return [plan.texts[node.number][0] for node in nodes_of(parts) if node.number in plan.texts]
+
+
+def test_an_encoder_and_a_decoder_stand_side_by_side():
+    plan = planned(named("transformer"))
+    (encoder,) = plan.before
+    assert not plan.behind
+    (block,) = [part for part in encoder.parts if isinstance(part, Group)]
+    (taken,) = [node for node in nodes_of(plan.parts) if node.aside]
+    assert plan.texts[taken.number][0] == "Cross-attention"
+    assert taken.aside == (block.number,)
+    assert not [node for node in nodes_of(encoder.parts) if node.aside]
+
+
+def test_a_decoder_over_time_takes_both_columns_at_every_step():
+    plan = planned(named("seq2seq-additive-gru"))
+    (source,), (target,) = plan.before, plan.behind
+    assert boxes_of(plan, source.parts) == ["Source embedding", "Encoder", "Attention"]
+    assert boxes_of(plan, target.parts)[0] == "Target embedding"
+    (encoder,) = [
+        node for node in nodes_of(source.parts) if plan.texts[node.number][0] == "Encoder"
+    ]
+    assert plan.givers[plan.start] == encoder.number  # its last state begins the decoder
+    (steps,) = [part for part in plan.parts if isinstance(part, Group)]
+    assert (spoken(steps.title), steps.times) == ("Step t", 4)
+    (fork,) = [part for part in steps.parts if isinstance(part, Fork)]
+    assert boxes_of(plan, steps.parts) == ["Attention", "Cell"]
+    assert fork.join.number in plan.texts
+    (attention,) = fork.inner
+    assert set(attention.aside) == {last(source.parts), last(target.parts)}
+
+
+def last(parts: Any) -> int:
+    return parts[-1].number
+
+
+def test_a_box_may_take_what_a_line_past_others_carries():
+    plan = planned(named("cls-encoder"))
+    assert boxes_of(plan, plan.parts) == ["Standardisation", "Product", "Softmax", "Product"]
+    first, fork = plan.parts
+    assert fork.join.number in plan.texts
+    assert not plan.values[first.number].is_trained  # the class token comes in behind it
+    assert not fork.join.aside
+
+
+@pytest.mark.parametrize("name", [each.name for each in test_whole.CASES])
+def test_lines_between_columns_cross_no_box(name):
+    plan = planned(named(name))
+    for page in pages(plan, ("input",), ("output",)):
+        placed = [each for each in page.shapes if isinstance(each, Box)]
+        words = [box_of(each) for each in page.shapes if isinstance(each, Words)]
+        for one, other in itertools.combinations(words, 2):
+            assert not overlap(one, other)
+        for line in (each for each in page.shapes if isinstance(each, Polyline)):
+            for (x, y), (to, end) in itertools.pairwise(line.corners):
+                left, right, top, bottom = min(x, to), max(x, to), min(y, end), max(y, end)
+                assert 0 <= left <= right <= page.width
+                assert 0 <= top <= bottom <= page.height
+                for box in placed:
+                    inside = box.x < right and left < box.x + box.width
+                    assert not (inside and box.y < bottom and top < box.y + box.height)
+                for place in words:
+                    assert not overlap(place, (left, top, right, bottom))
+
+
+def box_of(words: Words) -> tuple[float, float, float, float]:
+    width = text_width(words.label)
+    x = words.x - (width if words.anchor == "end" else 0)
+    return x, words.y - 10, x + width, words.y + 3
+
+
+def test_layers_that_come_again_in_their_order_are_framed():
+    model = models.CNN((1, 12, 12), (2, 3), 4, rng=np.random.default_rng(0))
+    plan = overview.layers(flow_of(model, (1, 12, 12)))
+    groups = [part for part in plan.parts if isinstance(part, Group)]
+    assert [spoken(each.title) for each in groups] == ["Block 1", "Block 2"]
+    layers = [[type(part.layer).__name__ for part in group.parts] for group in groups]
+    assert layers == [["Conv2d", "MaxPool2d"]] * 2
+    network = models.MLP((4, 3, 3, 2), rng=np.random.default_rng(0))
+    assert not [
+        part for part in overview.layers(flow_of(network, (4,))).parts if isinstance(part, Group)
+    ]

@@ -94,6 +94,7 @@ LABELS = {
             "measured. An array that several layers keep counts at the first of them; "
             "parameters count nowhere."
         ),
+        "model_arriving": "{} is {}, or as much of it as has come back.",
         "model_copy": "{} is the {} that goes into part {}.",
         "model_drawing": "Data flow",
         "model_flops": (
@@ -106,8 +107,8 @@ LABELS = {
         "model_fork": "{} forks: its gradients add up",
         "model_inputs": "{} are the inputs and {} what layer {} gives.",
         "model_lines": (
-            "Values go down along solid lines, each with the shape of one example; gradients "
-            "come back up along dashed lines; ⊕ adds."
+            "Values go down along solid lines, each with its shape; gradients come back up along "
+            "dashed lines; ⊕ adds."
         ),
         "model_opaque": (
             "The code of this layer cannot be read, so it is written as one function with its "
@@ -252,6 +253,7 @@ LABELS = {
             "antrenare, cu {} exemple. Un tablou păstrat de mai multe straturi se numără la "
             "primul dintre ele; parametrii nu se numără."
         ),
+        "model_arriving": "{} este {}, sau cât din el s-a întors până aici.",
         "model_copy": "{} este acel {} care intră în partea {}.",
         "model_drawing": "Fluxul datelor",
         "model_flops": (
@@ -265,8 +267,8 @@ LABELS = {
         "model_fork": "{} se ramifică: gradienții se adună",
         "model_inputs": "{} sunt intrările și {} ce dă stratul {}.",
         "model_lines": (
-            "Valorile coboară pe linii pline, fiecare cu forma unui exemplu; gradienții urcă pe "
-            "linii întrerupte; ⊕ adună."
+            "Valorile coboară pe linii pline, fiecare cu forma ei; gradienții urcă pe linii "
+            "întrerupte; ⊕ adună."
         ),
         "model_opaque": (
             "Codul acestui strat nu poate fi citit, deci este scris ca o funcție cu derivatele ei."
@@ -341,33 +343,53 @@ def label(lang: str, key: str) -> str:
 _PARTS: Final[Mapping[str, Mapping[str, str]]] = {
     "en": {
         "attention": "Attention",
-        "cross_attention": "Attention to the memory",
+        "cell": "Cell",
+        "cross_attention": "Cross-attention",
         "decoder": "Decoder",
         "dense": "Output",
+        "dropout": "Dropout",
         "embedding": "Embedding",
         "encoder": "Encoder",
         "feed_forward": "Feed-forward",
+        "first": "First state",
         "head": "Head",
+        "matmul": "Product",
         "norm": "Normalisation",
         "positions": "Positions",
-        "source": "Embedding of the source",
-        "target": "Embedding of the target",
+        "recurrent": "Recurrent layer",
+        "score": "Attention",
+        "softmax": "Softmax",
+        "source": "Source embedding",
+        "source_positions": "Positions",
+        "standardize": "Standardisation",
+        "target": "Target embedding",
+        "target_positions": "Positions",
         "tokens": "Embedding",
         "types": "Token types",
     },
     "ro": {
         "attention": "Atenția",
+        "cell": "Celula",
         "cross_attention": "Atenția la memorie",
         "decoder": "Decodorul",
         "dense": "Ieșirea",
+        "dropout": "Dropout",
         "embedding": "Încorporarea",
         "encoder": "Codificatorul",
         "feed_forward": "Rețeaua feed-forward",
+        "first": "Prima stare",
         "head": "Capul",
+        "matmul": "Produsul",
         "norm": "Normalizarea",
         "positions": "Pozițiile",
+        "recurrent": "Stratul recurent",
+        "score": "Atenția",
+        "softmax": "Softmax",
         "source": "Încorporarea sursei",
+        "source_positions": "Pozițiile",
+        "standardize": "Standardizarea",
         "target": "Încorporarea țintei",
+        "target_positions": "Pozițiile",
         "tokens": "Încorporarea",
         "types": "Tipurile",
     },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,6 +36,18 @@ def parse(text: str) -> DocString:
             found.append(_joined(first))
     summary, *conventions = found or [""]
     return DocString(summary, tuple(conventions), fields["Shapes:"], fields["Source:"])
+
+
+def introduction(model: type) -> str:
+    """A sentence on a class: that of its file where it begins with the name of the class, else the
+    first of its own docstring; none where that is a formula."""
+    words = (sys.modules[model.__module__].__doc__ or "").partition("\n\n")[0]
+    name, colon, rest = _joined(words).partition(": ")
+    if colon and name.casefold() == model.__name__.casefold():
+        return rest[:1].upper() + rest[1:]
+    own = parse(vars(model).get("__doc__") or "").summary
+    first = re.split(r"(?<=[.;:])\s", own)[0].rstrip(";:")
+    return "" if "=" in first else first
 
 
 def paragraphs(text: str) -> list[str]:

@@ -99,6 +99,34 @@ _TABLE: Final[Mapping[str, Formula]] = {
     "row_numbers": Symbol("v"),
     "class_index": Symbol("c"),
     "lengths": Symbol("ell"),
+    # True or false for every element, as 1 or 0.
+    "counts": Symbol("kappa"),
+    "keep": Symbol("kappa"),
+    "keep_scale": _letter("c", sub="keep"),
+    "kept": Symbol("kappa"),
+    "real": Symbol("kappa"),
+    "is_key": Symbol("kappa"),
+    "inside": _letter("kappa", sub="in"),
+    "largest": _letter("kappa", sub="max"),
+    "won": _letter("kappa", sub="win"),
+    "chosen": Symbol("E"),
+    "one_hot": Symbol("E"),
+    "cls_token": _letter("x", sub="cls"),
+    "token_type": _letter("t", sub="type"),
+    "qk": Symbol("s"),
+    "row": Symbol("R"),
+    "share": Symbol("rho"),
+    "position": Symbol("p"),
+    "total": Symbol("Z"),
+    "power": Symbol("e"),
+    "score": Symbol("e"),
+    "mask": Symbol("M"),
+    "context": Symbol("c"),
+    "state": Symbol("h"),
+    "memory": Symbol("M"),
+    "query": Symbol("q"),
+    "queries": Symbol("q"),
+    "key": Symbol("k"),
     "inv_s": Fraction(Number("1"), _norm("s")),
     "inv_h": Fraction(Number("1"), _norm("h")),
 }
@@ -255,14 +283,14 @@ class Glossary:
     def _lettered(self, name: str) -> Formula | None:
         """a_i as a with the index i, also where i is a variable."""
         stem, _, last = name.partition("_")
-        if len(stem) != 1 or len(last) != 1 or not last.isalpha():
+        if (len(stem) != 1 and stem not in LETTERS) or len(last) != 1 or not last.isalpha():
             return None
         return self._subscripted(name)
 
     def _subscripted(self, name: str) -> Formula | None:
         """w_q as W_q, weight_ih as W_ih: a letter, or a parameter, and a short index."""
         stem, _, last = name.partition("_")
-        if stem not in _PARAMETERS and len(stem) != 1:
+        if stem not in _PARAMETERS and stem not in LETTERS and len(stem) != 1:
             return None
         base = self._parsed(stem) if 0 < len(last) <= _INDEX_LENGTH else None
         if base is None or "_" in last:

@@ -14,7 +14,7 @@ import numpy as np
 
 from handgrad.data.files import as_path
 from handgrad.documents import html, markdown, pdf, slides, tex
-from handgrad.documents.document import Alert, Document, Equation, Mono
+from handgrad.documents.document import Alert, Document, Equation, Mono, Paragraph, spans
 from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.labels import LABELS
 from handgrad.equations import docstrings, verdicts
@@ -23,9 +23,9 @@ from handgrad.equations.models.examples import MODELS
 from handgrad.equations.models.flow import example_shape as model_example_shape
 from handgrad.equations.models.model import model_document, recipe_document
 from handgrad.equations.operation import document
-from handgrad.equations.sources import sources
+from handgrad.equations.sources import reference, sources
 from handgrad.equations.topics import Topic, op_topic, pair_topic, worked_topic
-from handgrad.equations.translations import cited
+from handgrad.equations.translations import cited, translated
 from handgrad.equations.worked import WORKED
 from handgrad.errors import ArgumentError
 from handgrad.escaping import printable
@@ -173,7 +173,8 @@ def notes(
         named = target if isinstance(target, Target) else _resolved(target)
         target = named.name
         if named.recipe is not None:
-            title = _title(named.value, target)
+            words = str(named.recipe.tables.get("description") or target)
+            title = _title(named.value, words.partition(",")[0])
             written = recipe_document(
                 named.recipe, named.value, title=title, lang=lang, numbers=numbers, alive=alive
             )
@@ -205,10 +206,19 @@ def _model(
 
 
 def _with_source(document: Document, model: Layer) -> Document:
-    """The document with the source that the class of its model names, at its end."""
+    """The document with a sentence on its model and the first source that the model's class names
+    before all else, and every source at its end."""
+    lang = document.lang
     source = docstrings.parse(type(model).__doc__ or "").source
-    words = cited(source, document.lang) if source else ""
-    return replace(document, blocks=(*document.blocks, *sources(words, document.lang)))
+    words = cited(source, lang) if source else ""
+    is_stack = type(model) is Sequential  # which says nothing of its layers
+    sentence = "" if is_stack else translated(docstrings.introduction(type(model)), lang)
+    if not sentence:
+        return replace(document, blocks=(*document.blocks, *sources(words, lang)))
+    work, year, _ = words.split("; ")[0].partition(")")
+    first = (" ", *spans(reference(work + year))) if words else ()
+    opening = Paragraph((*spans(docstrings.prose(sentence)), *first))
+    return replace(document, blocks=(opening, *document.blocks, *sources(words, lang)))
 
 
 def _measured(model: Layer, inputs: tuple[Any, ...], options: dict[str, Any]) -> Sequence[Measured]:
@@ -254,8 +264,9 @@ def _resolved(text: str) -> Target:
 
 
 def _title(model: Layer, recipe: str) -> str:
-    """The name of a recipe's model; one of layers in a row has none, and goes by the recipe's."""
-    return recipe if isinstance(model, Sequential) else type(model).__name__
+    """The name of a recipe's model; one of layers in a row has none, and goes by what the recipe
+    says of itself."""
+    return recipe if type(model) is Sequential else type(model).__name__
 
 
 def _name(target: Any) -> str:

@@ -180,6 +180,36 @@ TRANSLATIONS: Final[dict[str, dict[str, str]]] = {
             "secțiunile 3 și 4, cu un al treilea rând în X, și mai departe până la W1, b1 și X"
         ),
         "Q (N, D) with D even; each head (N, D/2).": "Q (N, D), cu D par; fiecare head (N, D/2).",
+        # Models
+        "A transformer encoder that gives every token, or a whole text, a vector.": (
+            "Un codificator transformer care dă un vector fiecărui token sau unui text întreg."
+        ),
+        "A decoder-only transformer that says what comes next.": (
+            "Un transformer numai cu decodor, care spune ce urmează."
+        ),
+        "A decoder-only transformer with RMSNorm, SwiGLU, rotary positions and grouped heads.": (
+            "Un transformer numai cu decodor, cu RMSNorm, SwiGLU, poziții rotative și capete "
+            "grupate."
+        ),
+        "Convolution stages, then a dense classifier.": (
+            "Etape de convoluție, apoi un clasificator dens."
+        ),
+        "A fully connected network of any depth.": (
+            "O rețea complet conectată, de orice adâncime."
+        ),
+        "From one sequence to another, by recurrent networks with attention between them.": (
+            "De la o secvență la alta, prin rețele recurente cu atenție între ele."
+        ),
+        "From one sequence of tokens to another, by attention alone.": (
+            "De la o secvență de tokeni la alta, numai prin atenție."
+        ),
+        "Careddu's one-layer transformer encoder, its gradients composed and in closed form.": (
+            "Codificatorul transformer cu un strat al lui Careddu, cu gradienții compuși și în "
+            "formă închisă."
+        ),
+        "Blocks of self-attention and feed-forward network, one after another.": (
+            "Blocuri de autoatenție și rețea feed-forward, unul după altul."
+        ),
         # Sources
         "undated": "nedatat",
         "section 2": "secțiunea 2",

@@ -36,8 +36,10 @@ from handgrad.equations.models.steps import OpCall, WrittenNode, step_of
 from handgrad.equations.models.symbols import numbered, value_gradient, value_symbol
 from handgrad.equations.shaping import shape as shape_of
 from handgrad.equations.subject import Subject
+from handgrad.equations.tracing import in_order
 from handgrad.errors import ArgumentError
 from handgrad.program import ProgramError
+from handgrad.program.functions import is_array
 
 
 @dataclass
@@ -227,6 +229,18 @@ class Chain:
     def symbols_of(self, node: Node) -> Mapping[str, Formula]:
         """The symbol of every parameter of a node."""
         return self.parameters.get(node.number) or parameters_of(node)
+
+    def inputs_of(self, node: Node) -> Mapping[Formula, Formula | str]:
+        """The symbols of a node's inputs with their shapes, but for lengths and the like."""
+        recorder = self.run.recorders[node.number]
+        (value,) = node.inputs
+        symbols = input_symbols(recorder.layer, recorder.inputs, value)
+        arrays = [each for each in in_order(recorder.inputs) if is_array(each)]
+        return {
+            symbol: self.sizes.shape(shape_of(array))
+            for symbol, array in zip(symbols, arrays, strict=True)
+            if len(array.shape) > 1
+        }
 
     def _value(self, node: Node) -> Any:
         return self.run.values[node.number]

@@ -20,11 +20,12 @@ from handgrad.documents.labels import label
 from handgrad.equations.derived import Arrived
 from handgrad.equations.dimensions import Dimensions
 from handgrad.equations.equations import DerivedEquation, Meaning, PairDerivation
-from handgrad.equations.glossary import Glossary, subscript
+from handgrad.equations.glossary import Glossary, is_word, subscript
 from handgrad.equations.models.calls import Calls, are_close, op_of, outputs_of
 from handgrad.equations.models.graph import PassGraph, inner_inputs
 from handgrad.equations.models.joined import added, joined
 from handgrad.equations.models.names import activation_names, is_first_state, numbered_names
+from handgrad.equations.models.origins import block_of
 from handgrad.equations.models.recording import Recording
 from handgrad.equations.models.roles import Roles
 from handgrad.equations.models.rounds import Numbers
@@ -36,6 +37,7 @@ from handgrad.equations.models.steps import (
     without_identity,
 )
 from handgrad.equations.models.symbols import (
+    arriving,
     copy_symbol,
     is_gradient,
     numbered,
@@ -153,6 +155,8 @@ class Composer:
         self._copies: dict[Node, Formula] = {}
         is_one = isinstance(layer, OpLayer | Embedding) and self.graph.is_one_op
         self._numbers = Numbers(str(number), only=is_one)
+        #: What backward makes of the gradient that comes in.
+        self._arriving: set[Node] = set()
         self._lines: list[tuple[str, str, tuple[str, int] | None, DerivedEquation]] = []
         self._owned = {id(array): name for name, array in layer.parameters.items()}
         self._plain = {
@@ -170,6 +174,7 @@ class Composer:
         """Both passes. Raises ProgramError where they cannot be written so."""
         forward = tuple(self._forward())
         dy = next(leaves(dict(self.graph.backward.arguments)))
+        self._arriving = self.graph.made_of(dy)
         self.symbols[dy] = gradient_of(self.ends.output)
         targets = self._targets()
         self._reach(dy, targets)
@@ -231,6 +236,8 @@ class Composer:
                 self._line(node, self._symbol(node), node)
         if self.symbols.get(result) != output:
             self._line(result, output, result)
+            number, *_, last = self._lines.pop()
+            self._lines.append((number, "", None, last))
         yield from self._written()
 
     def _call(self, node: Node) -> OpCall:
@@ -246,8 +253,8 @@ class Composer:
         starts = tuple(self._starts(node, derivation, names))
         outputs, elements = outputs_of(derivation), self.graph.outputs[node]
         for output, element in zip(outputs, elements, strict=False):
-            if element is self.graph.result:
-                names[output] = self.ends.output
+            if element is self.graph.result and block_of(self.graph.path(node), None) is None:
+                names[output] = self.ends.output  # a block gives what all others do
         symbols = tuple(renamed(each, names) for each in outputs)
         self.symbols.update(zip(elements, symbols, strict=False))
         copies, gradients = dict(names), {}
@@ -422,6 +429,9 @@ class Composer:
     def _symbol(self, node: Node) -> Formula:
         """The symbol of a value, with its number: by its name, if it has one."""
         number = self._next(node)
+        is_gradient = node in self._arriving and node.name[:1] == "d" and node.name.isidentifier()
+        if is_gradient and node.name not in {*_ENDS, "d"} and not is_word(node.name):
+            return numbered(arriving(node.name, np.ndim(node.value)), number)
         plain = "y" if node.number < self.graph.backward.nodes[0].number else "g"
         name = node.name if node.name.isidentifier() and node.name not in _ENDS else plain
         return numbered(plain_symbol(name, np.ndim(node.value)), number)

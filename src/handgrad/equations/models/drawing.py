@@ -61,7 +61,7 @@ class FrameBox:
     y: float
     width: float
     height: float
-    title: str
+    title: Label
     times: str = ""
 
 

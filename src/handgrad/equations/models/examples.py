@@ -20,6 +20,8 @@ class NamedModel(NamedTuple):
     loss: Any = None
 
 
+#: So many texts, which divides no other size.
+_TEXTS: Final = 11
 #: So many tokens, steps of a text, features, heads, units of a feed-forward network, and blocks.
 _TOKENS, _STEPS, _WIDTH, _HEADS, _HIDDEN, _BLOCKS = 50, 7, 16, 2, 64, 4
 _SIZES: Final[Mapping[str, int]] = {
@@ -47,13 +49,34 @@ def _encoder() -> NamedModel:
 
 
 def _texts(steps: int, tokens: int) -> tuple[Any, Any]:
-    return _rng().integers(0, tokens, (2, steps)), np.array([steps, steps - 2])
+    return _rng().integers(0, tokens, (_TEXTS, steps)), steps - np.arange(_TEXTS) % 3
 
 
 def _seq2seq() -> NamedModel:
     model = models.Seq2Seq(_TOKENS, 40, embedding=6, hidden=9, rng=_rng())
     inputs = (*_texts(_STEPS, _TOKENS), *_texts(5, 40))
     return NamedModel(model, inputs=inputs, loss=losses.CrossEntropy(class_axis=-1))
+
+
+def _transformer() -> NamedModel:
+    model = models.Transformer(
+        _TOKENS,
+        40,
+        d_model=_WIDTH,
+        heads=_HEADS,
+        hidden=_HIDDEN,
+        encoder_blocks=_BLOCKS,
+        decoder_blocks=_BLOCKS,
+        dropout=0.0,
+        rng=_rng(),
+    )
+    inputs = (*_texts(_STEPS, _TOKENS), *_texts(5, 40))
+    return NamedModel(model, inputs=inputs, loss=losses.CrossEntropy(class_axis=-1))
+
+
+def _classifier() -> NamedModel:
+    model = models.ClsEncoder(_WIDTH, 12, 10, 5, rng=_rng())
+    return NamedModel(model, (_STEPS, _WIDTH), loss=losses.CrossEntropy())
 
 
 def _cnn() -> NamedModel:
@@ -68,10 +91,12 @@ def _mlp() -> NamedModel:
 
 MODELS: Final[Mapping[str, Callable[[], NamedModel]]] = {
     "bert": lambda: _of_tokens(models.Bert),
+    "classifier": _classifier,
     "cnn": _cnn,
     "encoder": _encoder,
     "gpt": lambda: _of_tokens(models.GPT),
     "llama": lambda: _of_tokens(models.Llama),
     "mlp": _mlp,
     "seq2seq": _seq2seq,
+    "transformer": _transformer,
 }

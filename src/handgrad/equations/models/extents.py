@@ -6,7 +6,7 @@ import math
 from typing import Final, NamedTuple
 
 from handgrad.equations.models.drawing import text_width
-from handgrad.equations.models.flow import Fork, Group, Node, Parts
+from handgrad.equations.models.flow import Fork, Group, Parts, nodes_of
 from handgrad.equations.models.plan import DataFlow
 
 #: The box of a layer, and that of the input or the output.
@@ -28,6 +28,9 @@ MARGIN: Final = 6.0
 #: Around what stands in a frame, and for its title.
 FRAME: Final = 10.0
 HEAD: Final = 24.0
+
+#: Between two columns, for the lines of each value that goes from one into the other.
+CABLE: Final = 26.0
 
 #: Half the room for a column of layers with their labels, and for one of lines alone.
 _HALF: Final = 94.0
@@ -97,23 +100,30 @@ def column_height(parts: Parts) -> float:
             longer = max(column_height(part.inner), column_height(part.skip))
             total += 2 * EDGE + GAP + 2 * FORK + longer
         elif isinstance(part, Group):
-            total += 2 * EDGE + HEAD + column_height(part.parts)
+            is_named = part.start != part.taken
+            total += HEAD + column_height(part.parts) + (2 * EDGE if is_named else GAP + EDGE / 2)
         else:
             total += EDGE + BOX_HEIGHT
     return total
 
 
-def page_parts(parts: Parts) -> list[Parts]:
-    """The parts in groups of about one height, each on one page if every part fits on one."""
-    heights = [column_height((part,)) for part in parts]
+def page_parts(plan: DataFlow) -> list[Parts]:
+    """The parts in groups of about one height, each on one page if every part fits on one.
+
+    What takes a value from another column stands with that column on the first.
+    """
+    joined = [i for i, part in enumerate(plan.parts) if any(n.aside for n in nodes_of((part,)))]
+    first = joined[-1] + 1 if joined else 1
+    runs = [plan.parts[:first], *((part,) for part in plan.parts[first:])]
+    heights = [column_height(run) for run in runs]
     ends = 2 * MARGIN + END_HEIGHT + EDGE + BOX_HEIGHT
     pages = math.ceil(sum(heights) / (_PAGE - ends))
     share = sum(heights) / pages
-    groups: list[list[Node | Fork | Group]] = [[]]
+    groups: list[Parts] = [()]
     filled = 0.0
-    for part, height in zip(parts, heights, strict=True):
+    for run, height in zip(runs, heights, strict=True):
         if groups[-1] and filled + height / 2 > share * len(groups):
-            groups.append([])
-        groups[-1].append(part)
+            groups.append(())
+        groups[-1] += run
         filled += height
-    return [tuple(group) for group in groups]
+    return groups

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from handgrad.documents.formulas.formula import Formula
 from handgrad.errors import ArgumentError
 from handgrad.layers import Embedding, Layer, Residual, Sequential
 
@@ -25,7 +26,8 @@ Shape = tuple[int, ...]
 class Node:
     """Takes the values `inputs` and gives h_`number`; `shape` is that of one example.
 
-    The sum at the end of a Residual has two inputs, and the Residual itself as its `layer`.
+    The sum at the end of a Residual has two inputs, and the Residual itself as its `layer`. A part
+    of a layer may take values of another column too, which are `aside`.
     """
 
     number: int
@@ -33,6 +35,7 @@ class Node:
     layer: Layer
     inputs: tuple[int, ...]
     shape: Shape
+    aside: tuple[int, ...] = ()
 
     @property
     def is_sum(self) -> bool:
@@ -59,7 +62,7 @@ class Group:
     Outside, `taken` goes in and `number` comes out; inside, these are `start` and `end`.
     """
 
-    title: str
+    title: Formula
     times: int
     taken: int
     number: int
@@ -86,7 +89,7 @@ class Flow:
     @property
     def nodes(self) -> tuple[Node, ...]:
         """Every node in the order of forward."""
-        return tuple(_nodes(self.parts))
+        return tuple(nodes_of(self.parts))
 
     @property
     def forks(self) -> tuple[Fork, ...]:
@@ -160,14 +163,15 @@ def example_shape(model: Layer) -> Shape | None:
     return (features,) if isinstance(features, int) else None
 
 
-def _nodes(parts: Parts) -> Iterator[Node]:
+def nodes_of(parts: Parts) -> Iterator[Node]:
+    """Every node, in forks and frames too, in the order of forward."""
     for part in parts:
         if isinstance(part, Fork):
-            yield from _nodes(part.inner)
-            yield from _nodes(part.skip)
+            yield from nodes_of(part.inner)
+            yield from nodes_of(part.skip)
             yield part.join
         elif isinstance(part, Group):
-            yield from _nodes(part.parts)
+            yield from nodes_of(part.parts)
         else:
             yield part
 

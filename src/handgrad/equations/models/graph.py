@@ -86,6 +86,14 @@ class PassGraph:
     def backward_of(self, call: Node) -> Node | None:
         return next((each for each in self.backward_calls() if each.args[1] is call), None)
 
+    def made_of(self, first: Node) -> set[Node]:
+        """The nodes that depend on this one."""
+        found = {first}
+        for each in self.nodes:
+            if not found.isdisjoint(each.operands):
+                found.add(each)
+        return found
+
     def is_line(self, node: Node) -> bool:
         """True for a value with an equation of its own: an op takes it, or it has a name."""
         if not is_array(node.value):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from handgrad.equations.models.cables import Cables, End
 from handgrad.equations.models.drawing import (
     PLUS_RADIUS,
     Box,
@@ -25,6 +26,7 @@ from handgrad.equations.models.drawing import (
 from handgrad.equations.models.extents import (
     BOX_HEIGHT,
     BOX_WIDTH,
+    CABLE,
     EDGE,
     END_HEIGHT,
     END_WIDTH,
@@ -39,24 +41,8 @@ from handgrad.equations.models.extents import (
     page_parts,
     ways,
 )
-from handgrad.equations.models.flow import Fork, Group, Node, Parts
-from handgrad.equations.models.plan import DataFlow
-
-
-@dataclass(frozen=True)
-class End:
-    """The lower end of a column: where its next lines begin, and what they carry.
-
-    Forward goes on from `forward`; backward arrives at `backward`, with an arrowhead or not. The
-    value is written beside them, unless it is already beside the lines above.
-    """
-
-    y: float
-    value: int
-    forward: float
-    backward: float
-    arrow: bool = True
-    named: bool = True
+from handgrad.equations.models.flow import Fork, Group, Node, Parts, nodes_of
+from handgrad.equations.models.plan import DataFlow, SideColumn
 
 
 @dataclass(frozen=True)
@@ -75,17 +61,17 @@ def pages(plan: DataFlow, start: Sequence[Label], end: Sequence[Label]) -> list[
     `start` are the lines of the input and `end` those of the loss; without a loss the output
     stands there.
     """
-    groups = page_parts(plan.parts)
+    groups = page_parts(plan)
     found = []
-    value = 0
+    value = plan.start
     for i, parts in enumerate(groups):
-        extent = column_extent(parts, plan)
         placer = _Placer(plan)
         above = tuple(start) if i == 0 else (plan.values[value].symbol,)
+        main = SideColumn(value, parts)
         value = number_of(parts[-1])
         below = tuple(end) if i == len(groups) - 1 else (plan.values[value].symbol,)
-        height = placer.page(parts, MARGIN + extent.left, above, below)
-        width = extent.left + extent.right + 2 * MARGIN
+        sides = (plan.before, plan.behind) if i == 0 else ((), ())
+        width, height = placer.page(main, *sides, above, below)
         found.append(Page(tuple(placer.shapes), width, height, placer.nodes))
     return found
 
@@ -95,23 +81,52 @@ class _Placer:
 
     def __init__(self, plan: DataFlow) -> None:
         self.plan = plan
-        self.needed = {value for value, each in plan.values.items() if each.gradient is not None}
+        self.needed = {value for value, each in plan.values.items() if each.is_trained}
         self.shapes: list[Shape] = []
         self.placed: list[Node] = []
+        self.boxes: dict[int, Box] = {}
 
     @property
     def nodes(self) -> tuple[Node, ...]:
         return tuple(sorted(self.placed, key=lambda node: node.number))
 
     def page(
-        self, parts: Parts, middle: float, above: tuple[Label, ...], below: tuple[Label, ...]
-    ) -> float:
-        """A column between what is at its ends: the input, the loss, or a value. Its height."""
-        start = _taken_by(parts[0])
-        y = MARGIN + self.end(middle, MARGIN, above)
-        end = self.column(parts, middle, End(y, start, y, y))
-        self.edge(middle, end, end.y + EDGE)
-        return end.y + EDGE + self.end(middle, end.y + EDGE, below) + MARGIN
+        self,
+        main: SideColumn,
+        before: tuple[SideColumn, ...],
+        behind: tuple[SideColumn, ...],
+        above: tuple[Label, ...],
+        below: tuple[Label, ...],
+    ) -> tuple[float, float]:
+        """Columns side by side, of which one goes on to the loss, the output or a value at its
+        end. The width and the height."""
+        columns = (*before, main, *behind)
+        asides = {value for node in nodes_of(main.parts) for value in node.aside}
+        cables = Cables(self.plan, self.shapes, self.boxes)
+        middles, x = [], MARGIN
+        for column in columns:
+            extent = column_extent(column.parts, self.plan)
+            middles.append(x + extent.left)
+            cables.column(x, x + extent.left + extent.right)
+            x += extent.left + extent.right + CABLE * len(asides)
+        width = x - CABLE * len(asides) + MARGIN
+        bottom = 0.0
+        for column, middle in zip(columns, middles, strict=True):
+            giver = self.plan.givers.get(column.start)
+            if giver is None:
+                y = MARGIN + self.end(middle, MARGIN, above)
+                end = End(y, column.start, y, y)
+            else:
+                end = cables.branch(self.boxes[giver], middle, column.start)
+            end = self.column(column.parts, middle, end)
+            if column is main:
+                self.edge(middle, end, end.y + EDGE)
+                bottom = max(bottom, end.y + EDGE + self.end(middle, end.y + EDGE, below))
+            else:
+                cables.end(middle, end)
+                bottom = max(bottom, end.y + EDGE + CABLE)
+        cables.draw([node for node in self.placed if node.aside])
+        return width, bottom + MARGIN
 
     def column(self, parts: Parts, middle: float, end: End) -> End:
         for part in parts:
@@ -126,7 +141,11 @@ class _Placer:
     def node(self, node: Node, middle: float, end: End) -> End:
         y = end.y + EDGE
         self.edge(middle, end, y, into=node)
-        self.box(middle, y, self.plan.texts[node.number])
+        return self.put(node, middle, y)
+
+    def put(self, node: Node, middle: float, y: float) -> End:
+        """The box of a node."""
+        self.boxes[node.number] = self.box(middle, y, self.plan.texts[node.number])
         self.placed.append(node)
         below = y + BOX_HEIGHT
         return End(below, node.number, below, below)
@@ -162,7 +181,9 @@ class _Placer:
         """A frame around the parts of a block; lines go through its edges."""
         top = end.y + EDGE
         self.edge(middle, end, top)
-        inner = self.column(group.parts, middle, End(top + HEAD, group.start, top, top))
+        is_named = group.start != group.taken  # else it has its name above the frame
+        y = top + HEAD - (0 if is_named else EDGE - GAP)
+        inner = self.column(group.parts, middle, End(y, group.start, top, top, named=is_named))
         bottom = inner.y + EDGE
         self.edge(middle, inner, bottom)
         extent = column_extent(group.parts, self.plan)
@@ -170,10 +191,15 @@ class _Placer:
         times = f"× {group.times}" if group.times > 1 else ""
         frame = FrameBox(left, top, right - left, bottom - top, group.title, times)
         self.shapes.append(frame)
-        return End(bottom, group.number, bottom, bottom)
+        self.boxes[group.number] = Box(left, top, right - left, bottom - top, ())
+        is_named = group.end != group.number  # else it has its name within the frame
+        y = bottom if is_named else bottom - EDGE / 2
+        return End(y, group.number, bottom, bottom, named=is_named)
 
     def join(self, fork: Fork, middle: float, beside: float, inner: End, skip: End) -> End:
         """The sum of what comes along the column and beside it, and where its gradient forks."""
+        if fork.join.number in self.plan.texts:
+            return self.meet(fork.join, middle, beside, inner, skip)
         left, right = middle - OFFSET, middle + OFFSET
         y_plus = max(inner.y, skip.y) + EDGE + GAP
         y_dot = y_plus + FORK
@@ -189,6 +215,22 @@ class _Placer:
             self.shapes.append(Dot("backward", right, y_dot))
         self.placed.append(fork.join)
         return End(y_dot + 2, fork.join.number, y_plus + PLUS_RADIUS, y_dot, arrow=False)
+
+    def meet(self, node: Node, middle: float, beside: float, straight: End, turned: End) -> End:
+        """A box that takes what comes along the column, and from its side what comes beside it."""
+        y = max(straight.y, turned.y) + EDGE
+        self.edge(middle, straight, y)
+        value = self.plan.values[turned.value]
+        x, centre = middle + BOX_WIDTH / 2, y + BOX_HEIGHT / 2
+        into, back = centre - GAP, centre + GAP
+        left, right = beside - OFFSET, beside + OFFSET
+        self.line("forward", (left, turned.forward), (left, into), (x, into))
+        self.words("forward", left, turned.y + 19, value.symbol)
+        self.words("forward", left, turned.y + 34, value.shape)
+        if value.is_trained:
+            self.line("backward", (x, back), (right, back), (right, turned.backward))
+            self.words("backward", right, turned.y + 19, value.gradient)
+        return self.put(node, middle, y)
 
     # Single shapes
 
@@ -210,15 +252,16 @@ class _Placer:
         if end.named:
             self.words("forward", left, baseline, value.symbol)
             self.words("forward", left, baseline + 15, value.shape)
-        gradient = value.gradient
-        if gradient is None:
+        if not value.is_trained:
             return
         self.line("backward", (right, to), (right, end.backward), arrow=end.arrow)
         copy = None if into is None else value.copies.get(into.number)
         if end.named or copy is not None:
-            self.words("backward", right, baseline, copy or gradient)
+            self.words("backward", right, baseline, copy or value.gradient)
 
-    def words(self, kind: Kind, x: float, y: float, label: Label) -> None:
+    def words(self, kind: Kind, x: float, y: float, label: Label | None) -> None:
+        if label is None:
+            return
         gap = -6.0 if kind == "forward" else 6.0
         self.shapes.append(Words(kind, x + gap, y, "end" if gap < 0 else "start", label))
 
@@ -231,8 +274,10 @@ class _Placer:
     ) -> None:
         self.shapes.append(Polyline(kind, corners, arrow, over))
 
-    def box(self, middle: float, y: float, lines: tuple[Label, ...]) -> None:
-        self.shapes.append(Box(middle - BOX_WIDTH / 2, y, BOX_WIDTH, BOX_HEIGHT, lines))
+    def box(self, middle: float, y: float, lines: tuple[Label, ...]) -> Box:
+        box = Box(middle - BOX_WIDTH / 2, y, BOX_WIDTH, BOX_HEIGHT, lines)
+        self.shapes.append(box)
+        return box
 
     def end(self, middle: float, y: float, lines: tuple[Label, ...]) -> float:
         """The loss, or in one line the input, the output or a value. Its height."""

@@ -112,7 +112,7 @@ def recipe_document(
     drawn = draw if several else None
     blocks, told = _written(flow, None, drawn, loss, None, optimizer, lang, numbers, alive)
     description = recipe.tables.get("description")
-    introduction = (Paragraph(f"{description}."),) if description else ()
+    introduction = (Paragraph(f"{description}."),) if description not in (None, "", title) else ()
     return Document(title, lang, (*introduction, *blocks), told)
 
 

@@ -26,7 +26,8 @@ from handgrad.equations.models.extents import BOX_WIDTH
 from handgrad.equations.models.flow import Flow, Node
 from handgrad.equations.models.layout import Page, pages
 from handgrad.equations.models.names import activation_of, parameters_of
-from handgrad.equations.models.plan import DataFlow, plan_of_flow, plan_of_parts
+from handgrad.equations.models.plan import DataFlow, plan_of_flow
+from handgrad.equations.models.planner import plan_of_parts
 from handgrad.equations.models.steps import WrittenNode
 from handgrad.equations.models.symbols import LOSS
 from handgrad.equations.models.tikz import tikz
@@ -95,21 +96,23 @@ def plan(chain: Chain, written: Sequence[WrittenNode]) -> DataFlow:
     flow = chain.flow
     if len(flow.nodes) == 1 and not chain.is_plain:
         (node,) = flow.nodes
-        found = plan_of_parts(flow, written[0], chain.symbols_of(node), chain.lang)
+        found = plan_of_parts(
+            flow, written[0], chain.symbols_of(node), chain.inputs_of(node), chain.lang
+        )
         if found is not None:
             texts = {number: _fitting(*each) for number, each in found.texts.items()}
             return replace(found, texts=texts)
-    return layers(flow, chain.symbols_of)
+    return layers(flow, chain.symbols_of, chain.lang)
 
 
-def layers(flow: Flow, symbols: Symbols = parameters_of) -> DataFlow:
+def layers(flow: Flow, symbols: Symbols = parameters_of, lang: str = "en") -> DataFlow:
     """The layers of a model, each with its parameters in its box."""
     texts = {
         node.number: _fitting(f"{node.number}  {kind(node)}", *symbols(node).values())
         for node in flow.nodes
         if not node.is_sum
     }
-    return plan_of_flow(flow, texts)
+    return plan_of_flow(flow, texts, lang)
 
 
 def _row(cost: Cost, lang: str, *, several: bool) -> tuple[Content, ...]:
@@ -149,7 +152,9 @@ def _described(plan: DataFlow, page: Page, lang: str) -> str:
     """The drawing in words: each box or sum, with what goes into it."""
     found = []
     for node in page.nodes:
-        values = " + ".join(spoken(plan.values[value].symbol) for value in node.inputs)
-        words = "+" if node.is_sum else plan.texts[node.number][0]
+        taken = (spoken(plan.values[value].symbol) for value in (*node.inputs, *node.aside))
+        is_box = node.number in plan.texts
+        values = (", " if is_box else " + ").join(taken)
+        words = plan.texts[node.number][0] if is_box else "+"
         found.append(f"{words} ({values})")
     return f"{label(lang, 'model_drawing')}: {', '.join(found)}."

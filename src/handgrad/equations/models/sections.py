@@ -23,6 +23,7 @@ from handgrad.documents.formulas.formula import (
     Sign,
     Symbol,
     equals,
+    gradient_of,
     parts_in,
     row,
     separated,
@@ -40,10 +41,17 @@ from handgrad.equations.models.names import (
     activations_of,
     full_name,
 )
-from handgrad.equations.models.roles import inner_path
+from handgrad.equations.models.origins import inner_path
 from handgrad.equations.models.rounds import Alike, folded
 from handgrad.equations.models.steps import OpCall, WrittenNode, activation_step
-from handgrad.equations.models.symbols import renamed, uncopied, value_gradient, value_symbol
+from handgrad.equations.models.symbols import (
+    DELTA,
+    is_arriving,
+    renamed,
+    uncopied,
+    value_gradient,
+    value_symbol,
+)
 from handgrad.equations.models.update import PARAMETER, settings_of, update_rule, updated
 from handgrad.equations.shaping import shape as shape_of
 from handgrad.equations.tracing import in_order
@@ -142,6 +150,9 @@ class Sections:
         if any(uncopied(each) != each for each in scripts if each.sub is not None):
             yield " "
             yield from self.filled("model_copy", Script(x, row(Sign("→"), part)), x, part)
+        if any(map(is_arriving, scripts)):
+            yield " "
+            yield from self.filled("model_arriving", Script(DELTA, x), gradient_of(x))
 
     @property
     def is_alone(self) -> bool:

@@ -25,6 +25,7 @@ from handgrad.equations.glossary import Glossary, subscript
 Renaming = Mapping[Formula, Formula]
 
 LOSS = Symbol("L")
+DELTA: Final = Symbol("delta")
 _LEARNED_STATES: Final = ("h0", "c0")
 
 
@@ -72,6 +73,20 @@ def plain_symbol(name: str, axes: int) -> Formula:
     """The symbol of an array by its name alone: W for a weight, w where it is a vector."""
     vectors = frozenset((name,) if axes < 2 else ())
     return Glossary(vectors=vectors).symbol(name)
+
+
+def arriving(name: str, axes: int) -> Formula:
+    """δ with what a value of backward, called d and a name, is a gradient of, or a part of one."""
+    symbol = plain_symbol(name.removeprefix("d").removeprefix("_"), axes)
+    match symbol:
+        case Script(base, sub, None) if sub is not None:
+            return Script(DELTA, row(base, Sign(","), sub))
+    return Script(DELTA, symbol)
+
+
+def is_arriving(symbol: Formula) -> bool:
+    """True for δ of anything."""
+    return isinstance(symbol, Script) and symbol.base == DELTA
 
 
 def uncopied(symbol: Formula) -> Formula:

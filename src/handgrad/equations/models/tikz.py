@@ -51,7 +51,7 @@ def _drawn(shape: Shape) -> Iterator[str]:
                 rf"\draw[draw=black!45, dotted, rounded corners=6pt] ({x:g},{y:g}) "
                 f"rectangle ++({width:g},{height:g})"
             )
-            yield rf"\node[anchor=base west] at ({x + 8:g},{y + 17:g}) {{{escape(title)}}}"
+            yield rf"\node[anchor=base west] at ({x + 8:g},{y + 17:g}) {{{_text(title)}}}"
             yield rf"\node[anchor=base east] at ({x + width - 8:g},{y + 17:g}) {{{_text(times)}}}"
         case Polyline():
             yield _line(shape)
