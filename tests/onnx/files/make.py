@@ -81,6 +81,14 @@ def states() -> dict[str, tuple[nn.Module, int, int]]:
     }
 
 
+def sized() -> dict[str, nn.Module]:
+    """Models whose files take batches of one size, as both exporters write without a word."""
+    return {
+        "lstm-sized": Last(nn.LSTM),
+        "gru-sized": Steps(nn.GRU, bidirectional=True, num_layers=2),
+    }
+
+
 def models() -> dict[str, tuple[nn.Module, torch.Tensor]]:
     image, row, sequence = torch.randn(2, 2, 8, 9), torch.randn(2, 5), torch.randn(2, 7, 3)
     return {
@@ -137,6 +145,8 @@ def main() -> None:
     sequence = torch.randn(2, 7, 3)
     for name, (model, traced, exported) in states().items():
         write(name, model, sequence, traced, exported)
+    for name, model in sized().items():
+        write(name, model, sequence, any_batch=False)
     for path in FOLDER.glob("*.onnx"):
         strip(path)
     # The exporter on torch.export takes an RNN apart, into products of every step.
@@ -149,8 +159,10 @@ def write(
     x: torch.Tensor,
     traced: int | None = None,
     exported: int | None = None,
+    *,
+    any_batch: bool = True,
 ) -> None:
-    """The files of both exporters, in these versions."""
+    """The files of both exporters, in these versions; any_batch: for batches of any size."""
     model.eval()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -160,7 +172,7 @@ def write(
             FOLDER / f"{name}-traced.onnx",
             dynamo=False,
             input_names=["x"],
-            dynamic_axes={"x": {0: "batch"}},
+            dynamic_axes={"x": {0: "batch"}} if any_batch else None,
             opset_version=traced,
         )
         torch.onnx.export(
@@ -170,7 +182,7 @@ def write(
             dynamo=True,
             external_data=False,
             input_names=["x"],
-            dynamic_shapes=({0: torch.export.Dim("batch")},),
+            dynamic_shapes=({0: torch.export.Dim("batch")},) if any_batch else None,
             opset_version=exported,
             verbose=False,
         )

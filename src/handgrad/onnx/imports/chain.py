@@ -171,7 +171,10 @@ class _Chain:
         if node.op_type == "Reshape":
             shape = self.g.shape_for(node.input[1], self.value, (3, 5, directions, 7))
             rows = [] if shape is None else shape.tolist()
-            if rows[:2] in ([0, 0], [3, 5]) and rows[2:] in ([-1], [7 * directions]):
+            # A batch of one size in the file leaves no choice for the number of steps.
+            written = [self.g.batch, directions * self.plans[-1].args[1]]
+            fits = rows[:2] in ([0, 0], [3, 5]) and rows[2:] in ([-1], [7 * directions])
+            if fits or (len(rows) == 3 and rows[1:] == written):
                 self.stacked = False
                 return
         raise self.g.refusal(node, "the outputs of both directions side by side, as PyTorch writes")

@@ -53,6 +53,14 @@ class ReadGraph:
         return [each.name for each in self.proto.input if each.name not in self._tensors]
 
     @property
+    def batch(self) -> int | None:
+        """The examples in a batch, where the file takes just so many."""
+        for each in self.proto.input:
+            if each.name not in self._tensors and each.type.tensor_type.shape.dim:
+                return each.type.tensor_type.shape.dim[0].dim_value or None
+        return None
+
+    @property
     def outputs(self) -> list[str]:
         return [each.name for each in self.proto.output]
 
