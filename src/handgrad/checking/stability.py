@@ -61,25 +61,27 @@ def repeated(functions: ForwardBackward, done: TrialRun, names: Sequence[str]) -
     first = {name: np.array(gradients[name]) for name in names}
     second = backward(functions, like_nested(done.dy, np.array) if changed else dy, cache)
     remarks: list[Fault] = []
-    faults = [
-        Fault("", "written to", name, f"{name} is written to; allowed: reading it", 1.0)
-        for name in changed
-    ]
     trials = [TrialRow("read-only inputs", "wrong" if changed else "right", "")]
     differing = [
         name
         for name in names
         if not np.array_equal(first[name], np.asarray(second[name]), equal_nan=True)
     ]
-    for name in differing:
-        twice = np.allclose(2.0 * first[name], np.asarray(second[name]), rtol=1e-9)
-        what = "twice as large: it accumulates" if twice else "something else"
+    double = [n for n in differing if np.allclose(2.0 * first[n], second[n], rtol=1e-9)]
+    others = ", ".join(f"d{name}" for name in differing if name not in double)
+    again = f", so that a second call gives another {others}" if others else ""
+    faults = [
+        Fault("", "written to", name, f"{name} is written to{again}; allowed: reading it", 1.0)
+        for name in changed
+    ]
+    for name in double if changed else differing:
+        what = "twice as large: it accumulates" if name in double else "something else"
         message = f"d{name}: a second call of backward with the same cache gives {what}"
         # An object that adds to its own gradients does as PyTorch does; its caller sets them to 0.
-        (remarks if twice and not changed else faults).append(
+        (remarks if name in double and not changed else faults).append(
             Fault(name, "not repeatable", "", message, 1.0)
         )
-    is_wrong = any(fault.kind == "not repeatable" for fault in faults)
+    is_wrong = bool(faults and differing)
     trials.append(TrialRow("backward twice", "wrong" if is_wrong else "right", ""))
     return Findings(faults, remarks, trials)
 

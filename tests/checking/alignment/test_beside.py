@@ -32,12 +32,20 @@ def shown(fault: Fault) -> CheckReport:
 
 
 def test_what_is_known_for_certain_keeps_its_words_and_gains_the_diff() -> None:
-    known = Fault("x", "scaled", "", "dx: is −1 times what it should be", 1.0)
+    known = Fault("x", "transposed", "", "dx: is transposed", 1.0)
     (fault,) = joined([known], [TOLD])
-    assert (fault.kind, fault.line, fault.diff) == ("scaled", 4, CHANGED.diff)
+    assert (fault.kind, fault.line, fault.diff) == ("transposed", 4, CHANGED.diff)
     assert (fault.message, fault.confidence) == (known.message, 1.0)
     (row,) = [each.strip() for each in str(shown(fault)).splitlines() if "line 4" in each]
     assert row == "line 4"
+
+
+def test_a_change_is_the_cause_of_numbers_that_are_described() -> None:
+    known = Fault("x", "scaled", "", "dx: is −1 times what it should be", 1.0)
+    (fault,) = joined([known], [TOLD])
+    assert fault.message == f"{known.message}: term b has the wrong sign (line 4)"
+    assert (fault.kind, fault.line, fault.diff) == ("scaled", 4, CHANGED.diff)
+    assert fault.alternatives == (("wrong sign", "b"),)
 
 
 def test_what_is_unknown_is_told_by_the_change_and_others_stay() -> None:

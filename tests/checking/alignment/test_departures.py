@@ -121,3 +121,146 @@ def test_a_gradient_that_stands_for_that_of_an_earlier_value():
 def test_nothing_of_the_search_stays_in_the_users_module():
     faults((normalised, statistics_as_constants), normal(6, 3))
     assert "_right_values" not in globals()
+
+
+def unrolled(x, h0, w, u):
+    hs, h = [], h0
+    for t in range(len(x)):
+        h = np.tanh(x[t] @ w + h @ u)
+        hs.append(h)
+    return np.stack(hs), (x, h0, w, u, hs)
+
+
+def with_the_state_of_the_same_step(dhs, cache):
+    x, h0, w, u, hs = cache
+    dx, dw, du, dh = np.zeros_like(x), np.zeros_like(w), np.zeros_like(u), np.zeros_like(h0)
+    for t in reversed(range(len(x))):
+        da = (dhs[t] + dh) * (1 - hs[t] ** 2)
+        dx[t] = da @ w.T
+        dw += x[t].T @ da
+        du += hs[t].T @ da
+        dh = da @ u.T
+    return dx, dh, dw, du
+
+
+def test_the_state_of_the_step_before_is_named_in_what_is_added_up():
+    arrays = normal(4, 3, 2), normal(3, 5), normal(2, 5), normal(5, 5)
+    (fault,) = faults((unrolled, with_the_state_of_the_same_step), *arrays)
+    assert (fault.gradient, fault.kind) == ("u", "stale variable")
+    assert "the value of the step before belongs there: hs[t − 1], and h0" in fault.message
+    assert fault.line == with_the_state_of_the_same_step.__code__.co_firstlineno + 7
+
+
+def squeezed(x, w):
+    a = np.tanh(x @ w)
+    y = np.exp(a) * a
+    return y, (x, w, a)
+
+
+def multiplied_in_place(dy, cache):
+    x, w, a = cache
+    da = dy * np.exp(a) * (a + 1)
+    da *= 1 - a
+    return da @ w.T, x.T @ da
+
+
+def test_a_line_that_multiplies_a_gradient_in_place_is_named():
+    for fault in faults((squeezed, multiplied_in_place), normal(4, 3), normal(3, 5)):
+        assert fault.line == multiplied_in_place.__code__.co_firstlineno + 3
+        assert fault.diff.endswith("+    da *= 1 - a ** 2")
+
+
+def through_both(x, w, v):
+    z = np.tanh(x)
+    y = x + z @ w
+    return y + np.tanh(y) @ v, (z, np.tanh(y), w, v)
+
+
+def without_what_passes_by(dout, cache):
+    z, t, w, v = cache
+    dy = (dout @ v.T) * (1 - t * t)
+    dx = (dy @ w.T) * (1 - z * z)
+    return dx
+
+
+def test_a_share_of_what_its_variable_is_called_after_lacks_the_rest():
+    arrays = normal(4, 3), normal(3, 3), normal(3, 3)
+    first, second = faults((through_both, without_what_passes_by), *arrays, wrt=("x",))
+    line = without_what_passes_by.__code__.co_firstlineno + 2
+    assert (first.kind, first.term, first.line) == ("term missing", "dout", line)
+    assert (second.kind, second.term, second.line) == ("term missing", "dy", line + 1)
+
+
+def raw_projection(x, w):
+    centred = x - x.mean()
+    return np.tanh(x @ w), (centred, np.tanh(x @ w))
+
+
+def with_the_centred_ones(dy, cache):
+    centred, y = cache
+    return centred.T @ (dy * (1 - y * y))
+
+
+def test_an_array_that_backward_has_not_is_named_beside_the_one_in_its_place():
+    found = faults((raw_projection, with_the_centred_ones), normal(4, 3), normal(3, 5), wrt=("w",))
+    assert [(each.kind, each.term) for each in found] == [("stale variable", "x for centred")]
+
+
+def gated_steps(xs, u):
+    h, hs, gates = np.zeros((2, 3)), [np.zeros((2, 3))], []
+    for t in range(len(xs)):
+        gates.append(1 / (1 + np.exp(-h @ u)))
+        h = gates[-1] * h + np.tanh(xs[t])
+        hs.append(h)
+    return np.stack(hs[1:]), (xs, u, hs, gates)
+
+
+def without_the_gate(dys, cache):
+    xs, u, hs, gates = cache
+    dxs, du, carry = np.zeros_like(xs), np.zeros_like(u), 0.0
+    for t in reversed(range(len(xs))):
+        dh = dys[t] + carry
+        dxs[t] = dh * (1 - np.tanh(xs[t]) ** 2)
+        dgate = dh * hs[t] * gates[t] * (1 - gates[t])
+        du += hs[t].T @ dgate
+        carry = dh + dgate @ u.T
+    return dxs, du
+
+
+def test_what_a_step_hands_on_is_right_without_what_the_step_itself_gives():
+    line = without_the_gate.__code__.co_firstlineno + 8
+    for fault in faults((gated_steps, without_the_gate), normal(4, 2, 3), normal(3, 3)):
+        assert (fault.line, fault.kind) == (line, "factor missing")
+        assert "gates[t]" in fault.message
+
+
+def scattered(dy, cache, factor=None):
+    x, step = cache
+    factor = step if factor is None else factor
+    dx = np.zeros_like(x)
+    for i in range(len(dy)):
+        dx[i * factor : i * factor + 2] += dy[i]
+    return dx
+
+
+def windows(x):
+    return np.stack([x[2 * i : 2 * i + 2].sum(axis=0) for i in range(3)]), (x, 2)
+
+
+def without_the_stride(dy, cache):
+    return scattered(dy, cache, factor=1)
+
+
+def test_a_number_that_a_helper_multiplies_by_is_told_as_a_factor():
+    (fault,) = faults((windows, without_the_stride), normal(6, 3))
+    assert (fault.kind, fault.term) == ("scale missing", "factor = 2 for 1")
+    assert fault.line == without_the_stride.__code__.co_firstlineno + 1
+
+
+def through_half_a_float(dy, x):
+    return (2 * x * dy).astype(np.float16).astype(x.dtype)
+
+
+def test_what_passes_through_a_small_float_is_rounded():
+    (fault,) = faults((lambda x: (x * x, x), through_half_a_float), normal(3, 4))
+    assert (fault.kind, fault.term) == ("inaccurate", "float16")

@@ -12,8 +12,13 @@ from handgrad.checking.report import Fault
 
 #: Kinds that say where a gradient is wrong, or that it is, and not by what.
 _NO_CAUSES: Final = ("unknown", "some rows", "masked rows")
-#: Kinds that describe what is wrong with it, of which a change is the cause.
-_SYMPTOMS: Final = ("gradient is zero",)
+#: Kinds that describe a wrong gradient by its numbers, of which a change is the cause.
+_NUMBERS: Final = ("scaled", "term doubled", "term scaled")
+#: Those that say no more than a change does, the second where it names no term.
+_ZERO: Final = "gradient is zero"
+_COTANGENT: Final = "activation derivative forgotten"
+#: Words of a change that may put right by chance what is described.
+_CONTRIVED: Final = 4.5
 #: The most that a change is trusted where formulas name another line.
 _UNSURE: Final = 0.6
 
@@ -54,8 +59,14 @@ def _both(known: Fault, told: Told, *, is_one: bool) -> Fault:
         return replace(known, message=message, line=fault.line) if line == 0 else known
     if known.kind in _NO_CAUSES:
         return fault
-    if known.kind in _SYMPTOMS:
-        return replace(fault, alternatives=((known.kind, known.term), *fault.alternatives))
+    if not line and told.words < _CONTRIVED:
+        if known.kind == _ZERO or (known.kind, known.term) == (_COTANGENT, ""):
+            return replace(fault, alternatives=((known.kind, known.term), *fault.alternatives))
+        if known.kind in _NUMBERS:
+            cause = fault.message.removeprefix(f"d{fault.gradient}: ")
+            message = f"{known.message}: {cause}"
+            changed = replace(known, message=message, line=fault.line, diff=fault.diff)
+            return replace(changed, alternatives=((fault.kind, fault.term), *known.alternatives))
     if not line:
         return replace(known, line=fault.line, diff=fault.diff)
     if line in told.near:

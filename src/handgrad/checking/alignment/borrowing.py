@@ -27,6 +27,8 @@ class Borrowed:
 
     def __init__(self, pieces: Sequence[CodePiece]) -> None:
         self.as_forward = AsForward(pieces)
+        #: Names of arguments that functions multiply by, or divide.
+        self.factors: set[str] = set()
         indices: dict[str, ast.expr] = {}
         conditions: dict[str, ast.expr] = {}
         functions: dict[str, ast.expr] = {}
@@ -40,11 +42,37 @@ class Borrowed:
                     case ast.Call(ast.Attribute(ast.Name(), name) as function, [_], []):
                         if name in _ELEMENTWISE:
                             functions.setdefault(ast.unparse(function), function)
+                    case ast.FunctionDef():
+                        self.factors |= _factors(node)
                     case ast.Call(ast.Attribute(ast.Name(), "where") as function):
                         self.where: ast.expr | None = function
         self.indices, self.conditions = list(indices.values()), list(conditions.values())
         self.functions = list(functions.values())
         self.where = getattr(self, "where", None)
+
+
+def _factors(function: ast.FunctionDef) -> set[str]:
+    own = {each.arg for each in (*function.args.args, *function.args.kwonlyargs)}
+    products = [
+        each
+        for each in ast.walk(function)
+        if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mult | ast.Div)
+    ]
+    used = [side for each in products for side in (each.left, each.right)]
+    return own & {each.id for each in used if isinstance(each, ast.Name)}
+
+
+def of_argument(place: Place, node: ast.expr, borrowed: Borrowed) -> Iterator[Variant]:
+    """Another number for one that is given to a function as a factor."""
+    match place.parent, node:
+        case ast.keyword(arg=str(name)), ast.Constant(int() | float() as value):
+            if name not in borrowed.factors or isinstance(value, bool):
+                return
+            for number in (2, 3, 0.5, -1, 1):
+                part, kind = f"{name} = {number:g} for {value:g}", "scale missing"
+                kind = kind if value == 1 else "scaled"
+                if number != value:
+                    yield parsed(f"{number}"), kind, part, "another factor belongs there: {}"
 
 
 def of_index(node: ast.expr, borrowed: Borrowed, scope: CallScope) -> Iterator[Variant]:

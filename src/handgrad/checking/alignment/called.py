@@ -13,6 +13,10 @@ from handgrad.checking.alignment.variants import Variant, option
 from handgrad.checking.alignment.wording import said
 
 _REDUCING: Final = ("sum", "mean", "max", "min", "prod", "var", "std", "cumsum", "concatenate")
+#: Methods that change no value but for rounding it.
+_ROUNDING: Final = frozenset(
+    {"astype", "float16", "float32", "bfloat16", "half", "round", "around", "rint"}
+)
 _FUNCTIONS: Final = {
     "sum": ("mean", "cumsum"),
     "mean": ("sum",),
@@ -58,8 +62,11 @@ def of_call(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
         else:
             yield new, "stale variable", f"{other} for {name}", "another function belongs there: {}"
     if operand is not None and not isinstance(operand, ast.Starred):
-        phrase = "{} should not be applied"
-        yield operand, "extra factor", said(node), phrase
+        if name in _ROUNDING:
+            part = ", ".join(said(each).rpartition(".")[2] for each in node.args) or name
+            yield operand, "inaccurate", part, "{} rounds its values"
+        else:
+            yield operand, "extra factor", said(node), "{} should not be applied"
     if name in ("T", "transpose") and operand is not None:
         yield operand, "transposed", said(operand), "{} is transposed and should not be"
     if name in _REDUCING and not any(k.arg == "axis" for k in node.keywords):

@@ -52,10 +52,10 @@ class Departures:
         self.interventions, self.borrowed = interventions, borrowed
         self.work = interventions.trials.work
         self._changes: dict[LineSlot, list[tuple[float, Change]]] = {}
-        self._found: dict[tuple[str, ...], list[Intervention]] = {}
+        self._found: dict[tuple[str, ...], tuple[list[Intervention], Iterator[LineSlot]]] = {}
 
     def hits(self, wrong: tuple[str, ...]) -> list[Hit]:
-        """The changes of the first line, of which another value puts most of these right.
+        """The changes of the first line, of which another value puts all of these right, or most.
 
         Lines that make values which the derivation has come after those that do not, and before
         them those of which the variable is called after what it should be the gradient of.
@@ -70,11 +70,21 @@ class Departures:
         self, wrong: tuple[str, ...], told: Callable[[Intervention], list[Hit]]
     ) -> list[Hit]:
         none: list[Hit] = []
-        for each in sorted(self._known(wrong), key=self._doubt):
-            hits = [] if self.work.over() else attempt(partial(told, each), none)
-            if hits:
+        tried: set[Intervention] = set()
+        for each in self._in_order(wrong):
+            if self.work.over():
+                break
+            if each not in tried and (hits := attempt(partial(told, each), none)):
                 return hits
+            tried.add(each)
         return []
+
+    def _in_order(self, wrong: tuple[str, ...]) -> Iterator[Intervention]:
+        """Those of variables that put all right, as they are found; then the best of all."""
+        for each in self._one_by_one(wrong):
+            if each.slot.name and len(each.covers) == len(wrong):
+                yield each
+        yield from sorted(self._known(wrong), key=self._doubt)
 
     def _doubt(self, each: Intervention) -> int:
         pool = self.interventions.derivations[0].pool
@@ -105,21 +115,30 @@ class Departures:
 
     def _known(self, wrong: tuple[str, ...]) -> list[Intervention]:
         """The interventions that put most of some gradients right."""
+        found = [*self._one_by_one(wrong)]
+        kept = {(each.rights, each.slot.name) for each in found if each.slot.name}
+        found = [
+            each
+            for each in found
+            if each.slot.name or (each.rights, ast.unparse(each.slot.place.get())) not in kept
+        ]
+        most = max((len(each.covers) for each in found), default=0)
+        return [each for each in found if len(each.covers) == most]
+
+    def _one_by_one(self, wrong: tuple[str, ...]) -> Iterator[Intervention]:
+        """The interventions that put any right, each looked for as it is asked for."""
         if wrong not in self._found:
-            found = [
-                each
-                for slot in self.interventions.slots()
-                for each in attempted(self.interventions.of(slot, wrong))
-            ]
-            kept = {(each.rights, each.slot.name) for each in found if each.slot.name}
-            found = [
-                each
-                for each in found
-                if each.slot.name or (each.rights, ast.unparse(each.slot.place.get())) not in kept
-            ]
-            most = max((len(each.covers) for each in found), default=0)
-            self._found[wrong] = [each for each in found if len(each.covers) == most]
-        return self._found[wrong]
+            self._found[wrong] = [], iter(self.interventions.slots())
+        found, rest = self._found[wrong]
+        i = 0
+        while True:
+            while i < len(found):
+                yield found[i]
+                i += 1
+            slot = next(rest, None)
+            if slot is None:
+                return
+            found += attempted(self.interventions.of(slot, wrong))
 
     def guesses(self, wrong: tuple[str, ...]) -> Iterator[Hit]:
         """Changes that give lines the values that their names say, whatever follows from them."""
@@ -156,7 +175,7 @@ class Departures:
             self.work.take(CHANGE * len(sized))
             self._changes[each.slot] = sized
         asked = [(size_of(c, known), c) for c in attempted(self._of_value(slot, value))]
-        every = sorted([*self._changes[each.slot], *asked], key=lambda pair: pair[0])
+        every = sorted([*self._changes[each.slot], *asked], key=_size)
         for size, change in chain(every, _pairs(every)):
             if self.work.over():
                 break
@@ -182,6 +201,13 @@ class Departures:
         for place, (new, kind, part, phrase) in found:
             said_so = phrase.replace("{}", part)
             yield Change(place, new, kind, part, said_so, slot.statement)
+
+
+def _size(each: tuple[float, Change]) -> tuple[float, int]:
+    """The words of a change, and of equal ones the shorter text."""
+    size, change = each
+    with change.made():
+        return round(size), len(ast.unparse(change.statement))
 
 
 def _pairs(every: list[tuple[float, Change]]) -> Iterator[tuple[float, Change]]:
@@ -222,9 +248,10 @@ def _stored(statement: ast.stmt) -> set[str]:
 
 
 def _other_values(slot: LineSlot) -> Iterator[tuple[Place, Variant]]:
-    """A variable, in any form that broadcasts, for a call."""
+    """A variable, in any form that broadcasts, for a call or what is computed."""
     for place, node in [(slot.place, slot.place.get()), *expressions(slot.place.get())]:
-        array = slot.scope.array(node) if isinstance(node, ast.Call) else None
+        is_made = isinstance(node, ast.Call | ast.BinOp)
+        array = slot.scope.array(node) if is_made else None
         if array is None:
             continue
         for new, value in forms(slot.scope, array.ndim):

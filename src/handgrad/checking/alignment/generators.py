@@ -12,12 +12,20 @@ from handgrad.checking.alignment.borrowing import (
     Borrowed,
     exchanged,
     insertions,
+    of_argument,
     of_index,
     siblings,
 )
 from handgrad.checking.alignment.changes import Change, Head, Place, expressions, statements
 from handgrad.checking.alignment.inserting import inserted_at, of_whole
-from handgrad.checking.alignment.meant import carried, of_blocks, of_condition, of_factor, of_step
+from handgrad.checking.alignment.meant import (
+    carried,
+    of_blocks,
+    of_condition,
+    of_earlier,
+    of_factor,
+    of_step,
+)
 from handgrad.checking.alignment.pieces import CodePiece, Function
 from handgrad.checking.alignment.replacing import bounds, of_bound, of_expression
 from handgrad.checking.alignment.scope import CallScope
@@ -118,9 +126,11 @@ def _replacements(
         if not isinstance(getattr(node, "ctx", None), ast.Store):
             found = chain(
                 found,
+                of_argument(place, node, borrowed),
                 of_expression(place, node, scope),
                 borrowed.as_forward.variants(node, place, scope),
                 of_blocks(node, scope),
+                of_earlier(node, scope),
                 of_step(node),
                 of_condition(node, scope),
                 of_factor(place, node, scope),

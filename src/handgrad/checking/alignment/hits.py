@@ -28,5 +28,7 @@ class Hit:
     size: float
 
     @property
-    def rank(self) -> tuple[float, float]:
-        return -len(self.covers), self.size
+    def rank(self) -> tuple[float, float, int]:
+        text = self.written
+        longer = 0 if text is None else len(text.line) - len(" ".join(text.before))
+        return -len(self.covers), round(self.size), longer

@@ -12,27 +12,27 @@ import ast
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from handgrad.checking.affixes import plain, without_affix
-from handgrad.checking.alignment.changes import Change
+from handgrad.checking.alignment.changes import Change, probed
 from handgrad.checking.alignment.lines import LineValues
 from handgrad.checking.alignment.paths import Words, same, words
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.pool import Right, SweptForward
-from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.slots import LineSlot, slots
 from handgrad.checking.alignment.trials import Trials
-from handgrad.checking.tensors import as_tensors
+from handgrad.checking.alignment.wording import said
+from handgrad.checking.tensors import as_arrays, as_tensors
 from handgrad.checking.trial import backward
 from handgrad.checking.trial import forward as run_forward
 from handgrad.program.source import nested
 
 #: Values of the derivation that are tried in the place of one.
-_MOST: Final = 40
+_MOST: Final = 160
 #: The name by which a changed function finds them.
 _NAME: Final = "_right_values"
 
@@ -65,22 +65,36 @@ class Departed:
 
 
 class _Drawn:
-    """Values of the derivation in a changed function: `_right_values[number]`, of the draw run."""
+    """Values of the derivation in a changed function, of the draw run: `_right_values[number]`.
+
+    Of a line that adds to a variable, or multiplies it, `_right_values[number, variable]`.
+    """
 
     def __init__(self, trials: Trials, derivations: Sequence[SweptForward]) -> None:
         self.trials, self.derivations = trials, derivations
         self.wanted: list[tuple[tuple[Right, ...], LineSlot]] = []
         self._rounds: dict[int, tuple[int, int]] = {}
 
-    def __getitem__(self, number: int) -> Any:
+    def __getitem__(self, asked: int | tuple[int, Any]) -> Any:
+        number, before = asked if isinstance(asked, tuple) else (asked, None)
         rights, slot = self.wanted[number]
         run, done = self._rounds.get(number, (0, 0))
         done = done if run == self.trials.number else 0
         self._rounds[number] = self.trials.number, done + 1
         derived = self.derivations[self.trials.draw]
         right = derived.rights[rights[done % len(rights)].number]
-        value = laid_out(derived.value(right), slot.value.shape)
+        value = wanted(slot, derived, right, as_arrays(before))
         return as_tensors(value) if slot.of_tensors else value
+
+
+def wanted(slot: LineSlot, derived: SweptForward, right: Right, before: Any) -> np.ndarray:
+    """The value of a slot with which its line gives a right one."""
+    value, is_share = derived.value(right), right.use is not None
+    if not slot.before:
+        return laid_out(value, slot.value.shape)
+    shape = slot.value.shape if is_share else np.shape(before)
+    with np.errstate(all="ignore"):
+        return slot.needed(laid_out(value, shape), before, is_share=is_share)
 
 
 def laid_out(value: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -112,9 +126,18 @@ class Interventions:
                 scope.pop(_NAME, None)
 
     def slots(self) -> list[LineSlot]:
-        """The slots of the functions as they are now in force, in the order in which they run."""
+        """The slots of the functions as they are now in force.
+
+        Those of lines that make values which the derivation has not come first, in the order in
+        which they first do; then the others, in the order in which they run.
+        """
         lines = self._lines(0)
-        order = {each: i for i, each in enumerate(lines.values)}
+        self._rounds = lines.names
+        departing: dict[ast.stmt, int] = {}
+        for i, (statement, array) in enumerate(lines.made):
+            if statement not in departing and self.derivations[0].pool.has(array) is False:
+                departing[statement] = i
+        order = {each: len(lines.made) + i for i, each in enumerate(lines.names)} | departing
         found = [slot for piece in self.pieces for slot in slots(piece, lines)]
         return sorted(found, key=lambda slot: order[slot.statement])
 
@@ -125,7 +148,7 @@ class Interventions:
             for piece in self.pieces
             for now in nested(piece.functions[0].__code__)
             for own in nested(piece.code)
-            if (now.co_qualname, now.co_firstlineno) == (own.co_qualname, own.co_firstlineno)
+            if (now.co_name, now.co_firstlineno) == (own.co_name, own.co_firstlineno)
         }
         functions, done = self.trials.functions, self.trials.runs[draw]
 
@@ -146,20 +169,18 @@ class Interventions:
         for draw in range(len(self.trials.runs)):
             with each.slot.piece.in_force(code):
                 rounds = self._lines(draw).names.get(each.slot.statement, [])
-            made = [self._with(each.slot, names) for names in rounds]
+            made = [each.slot.at(names) for names in rounds]
             if draw == 0 and len(made) == len(each.rights):
-                apart = [_apart(a, self.value(each, i)) for i, a in enumerate(made)]
+                apart = [
+                    self._apart(own, right) for own, right in zip(made, each.rights, strict=True)
+                ]
                 number = int(np.argmax(apart))
             if number < len(made) and (slot := made[number]) is not None:
                 found.append(slot)
         if not found and len(each.slot.values) == 1:
             found = [each.slot]  # a call that is not run on its own
-        return Departed(found, each.rights[number], self.value(each, number)) if found else None
-
-    def _with(self, slot: LineSlot, names: dict[str, Any]) -> LineSlot | None:
-        scope = CallScope(slot.scope.function, replace(slot.scope.call, names=names))
-        value = scope.array(slot.place.get())
-        return None if value is None else replace(slot, scope=scope, values=[value])
+        right = each.rights[number]
+        return Departed(found, right, self.value(found[0], right)) if found else None
 
     def of(self, slot: LineSlot, wrong: tuple[str, ...]) -> Iterator[Intervention]:
         """Those at one slot that put some of these gradients right, and spoil none."""
@@ -176,8 +197,10 @@ class Interventions:
 
     def _reached(self, slot: LineSlot) -> set[str]:
         """The gradients that other values at a slot make others."""
-        scaled = ast.BinOp(slot.place.get(), ast.Mult(), ast.Constant(1.37))
-        change = Change(slot.place, scaled, "", "", "", slot.statement)
+        other = probed(slot.place)
+        if other is None:
+            return set()
+        change = Change(slot.place, other, "", "", "", slot.statement)
         return self.trials.moved_by(change, slot.piece) or set()
 
     def _rights(self, slot: LineSlot) -> list[tuple[Right, ...]]:
@@ -189,38 +212,69 @@ class Interventions:
         every: list[tuple[Right, ...]] = [(each,) for each in derived.rights]
         if len(slot.values) > 1:
             rounds = derived.over_rounds(len(slot.values))
-            every = [*rounds, *(each[::-1] for each in rounds)]
+            forward, backward = self._directions(slot)
+            every = [*rounds] if forward else []
+            every += [each[::-1] for each in rounds] if backward else []
         found: dict[bytes, tuple[Right, ...]] = {}
         for rights in sorted(every, key=_rank):
-            values = [derived.value(each) for each in rights]
-            if any(np.size(each) != slot.value.size for each in values):
+            if rights[0].node.kind != "f" or any(not self._fits(slot, each) for each in rights):
                 continue
-            if rights[0].node.kind == "f" and not all(map(same, slot.values, values)):
+            unknown: list[Any] = [None] * len(slot.values)
+            before = slot.before or unknown
+            pairs = zip(rights, before, strict=False)
+            values = [wanted(slot, derived, right, each) for right, each in pairs]
+            if not all(map(same, slot.values, values)):
                 whole = np.array([np.ravel(each) for each in values], dtype=np.float64)
                 found.setdefault(whole.tobytes(), rights)
         return list(found.values())[:_MOST]
 
+    def _directions(self, slot: LineSlot) -> tuple[bool, bool]:
+        """Whether the rounds may go forward, and backward, by what the function counts them by."""
+        rounds = self._rounds.get(slot.statement, [])
+        counted = [
+            np.diff([each[name] for each in rounds])
+            for name, value in (rounds[0].items() if rounds else ())
+            if type(value) is int and all(type(each.get(name)) is int for each in rounds)
+        ]
+        up = any((each > 0).all() for each in counted)
+        down = any((each < 0).all() for each in counted)
+        return up or not down, down or not up
+
+    def _fits(self, slot: LineSlot, right: Right) -> bool:
+        """Return whether a value may be what a slot should have, or what its line should leave."""
+        size = np.size(self.derivations[0].value(right))
+        if right.use is not None or not slot.before:
+            return size == slot.value.size and (slot.is_sum or not slot.before)
+        is_sum_of_rounds = slot.is_sum and len(slot.values) > 1
+        return size == slot.before[-1].size == slot.value.size and not is_sum_of_rounds
+
     def _exchanged(self, slot: LineSlot, rights: tuple[Right, ...]) -> Change:
         self._drawn.wanted.append((rights, slot))
-        number = ast.Constant(len(self._drawn.wanted) - 1)
-        new = ast.Subscript(ast.Name(_NAME, ast.Load()), number, ast.Load())
+        asked: ast.expr = ast.Constant(len(self._drawn.wanted) - 1)
+        if isinstance(slot.statement, ast.AugAssign):
+            before = copy.deepcopy(slot.statement.target)
+            before.ctx = ast.Load()
+            asked = ast.Tuple([asked, before], ast.Load())
+        new = ast.Subscript(ast.Name(_NAME, ast.Load()), asked, ast.Load())
         return Change(slot.place, new, "", "", "", slot.statement)
 
     def named(self, slot: LineSlot) -> Iterator[Intervention]:
         """The gradient of what a slot's variable is called after, where it is another.
 
-        Names lie, so that a value that is computed and is a right one is left as it is.
+        Names lie, so that a value that is computed and is a right one is left as it is, but for one
+        that is a share of the gradient.
         """
         derived = self.derivations[0]
+        if len(slot.values) > 1 or slot.before:
+            return
         is_renamed = isinstance(slot.place.get(), ast.Name)
-        if len(slot.values) > 1:
-            return
-        if not is_renamed and derived.pool.has(slot.value) is not False:
-            return
+        is_open = is_renamed or derived.pool.has(slot.value) is False
         for right in reversed(derived.rights):
             value = derived.value(right)
             fits = self.is_named(slot, right) and np.size(value) == slot.value.size
-            if fits and not same(slot.value, value):
+            if not fits or right.use is not None or same(slot.value, value):
+                continue
+            if is_open or any(same(slot.value, each) for _, each in derived.shares(right.node)):
                 yield Intervention(slot, (right,), self._exchanged(slot, (right,)))
 
     def is_named(self, slot: LineSlot, right: Right) -> bool:
@@ -229,10 +283,14 @@ class Interventions:
         wanted = {plain(each) for each in without_affix(name)}
         return right.is_gradient and plain(right.node.name) in wanted
 
-    def value(self, intervention: Intervention, number: int) -> np.ndarray:
-        """The right value of one round on the first draw, in the shape of the slot's."""
-        own = self.derivations[0].value(intervention.rights[number])
-        return laid_out(own, intervention.slot.value.shape)
+    def value(self, slot: LineSlot, right: Right) -> np.ndarray:
+        """The value that a slot should have on the first draw."""
+        return wanted(slot, self.derivations[0], right, slot.before[-1] if slot.before else None)
+
+    def _apart(self, slot: LineSlot | None, right: Right) -> float:
+        if slot is None or (value := self.value(slot, right)).shape != slot.value.shape:
+            return -1.0
+        return float(np.max(np.abs(slot.value - value)))
 
     def holds(self, change: Change, intervention: Intervention) -> bool:
         """Return whether a change does all that an intervention does."""
@@ -243,16 +301,30 @@ class Interventions:
 
     def told(self, departed: Departed) -> Words | None:
         """The words for the wrong value, by what it is of the derivation."""
-        values = [slot.value for slot in departed.slots]
-        return words(self.derivations[: len(values)], departed.right, values)
+        is_share = departed.right.use is not None
+        values = [slot.left(is_share=is_share) for slot in departed.slots]
+        derived = self.derivations[: len(values)]
+        return words(derived, departed.right, values) or self._mistaken(departed, values)
+
+    def _mistaken(self, departed: Departed, values: Sequence[np.ndarray]) -> Words | None:
+        """The words for a variable of the user's with which a right value is computed wrongly."""
+        first = departed.slots[0]
+        for each, array in first.scope.atoms:
+            if array.dtype.kind != "f" or not array.ndim:
+                continue
+            for i, operand in self.derivations[0].operands(departed.right, array.shape):
+                made = (
+                    derived.mistaken(
+                        derived.rights[departed.right.number], i, slot.scope.array(each)
+                    )
+                    for derived, slot in zip(self.derivations, departed.slots, strict=False)
+                )
+                if all(map(same, values, made)):
+                    part = f"{self.derivations[0].said(operand)} for {said(each)}"
+                    return "stale variable", part, "another variable belongs there: {}"
+        return None
 
 
-def _apart(slot: LineSlot | None, right: np.ndarray) -> float:
-    if slot is None or slot.value.shape != right.shape:
-        return -1.0
-    return float(np.max(np.abs(slot.value - right)))
-
-
-def _rank(rights: tuple[Right, ...]) -> tuple[bool, bool, int]:
+def _rank(rights: tuple[Right, ...]) -> tuple[bool, bool, bool, int]:
     last = rights[-1]
-    return not last.is_gradient, not last.node.name, -last.number
+    return not last.is_gradient, last.use is not None, not last.node.name, -last.number

@@ -22,12 +22,13 @@ _MOST: Final = 2_000_000
 class LineValues:
     """For each assignment and return the arrays that it has made, in the order of the rounds.
 
-    names: the variables as a line began, round by round.
+    names: the variables as a line began, round by round. made: the same arrays as they came.
     """
 
     def __init__(self, pieces: Iterable[CodePiece]) -> None:
         self.values: dict[ast.stmt, list[np.ndarray]] = {}
         self.names: dict[ast.stmt, list[dict[str, Any]]] = {}
+        self.made: list[tuple[ast.stmt, np.ndarray]] = []
         self._statements: dict[CodeType, dict[int, ast.stmt]] = {}
         self._open: dict[FrameType, ast.stmt | None] = {}
         self._left = _MOST
@@ -79,3 +80,4 @@ class LineValues:
                 arrays = [np.array(leaf) for leaf in leaves(each) if leaf.dtype.kind == "f"]
                 self._left -= sum(array.size for array in arrays)
                 self.values.setdefault(statement, []).extend(arrays)
+                self.made += [(statement, array) for array in arrays]

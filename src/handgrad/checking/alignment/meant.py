@@ -56,6 +56,27 @@ class AsForward:
             yield new, "stale variable", f"{said(new)} for {said(node)}", phrase
 
 
+def of_earlier(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+    """The value of the step before for that of a step: `hs[t - 1] if t > 0 else h0`."""
+    match node:
+        case ast.Subscript(stacked, ast.Name(index), ast.Load()):
+            own = scope.array(node)
+        case _:
+            return
+    if own is None or not own.ndim or own.dtype.kind != "f":
+        return
+    before = parsed(f"{ast.unparse(stacked)}[{index} - 1]")
+    first = [
+        each for each, value in scope.atoms if value.shape == own.shape and value.dtype.kind == "f"
+    ]
+    for start in (parsed("0.0"), *first):
+        if ast.unparse(start) != ast.unparse(node):
+            new = ast.IfExp(parsed(f"{index} > 0"), before, start)
+            part = f"{said(before)}, and {said(start)} at the first step, for {said(node)}"
+            phrase = "the value of the step before belongs there: {}"
+            yield new, "stale variable", part, phrase
+
+
 def of_blocks(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
     """The sum over the copies of which every k-th is taken: `dy[::2]` is one of two of them."""
     if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):

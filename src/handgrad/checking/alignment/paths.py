@@ -52,6 +52,9 @@ def _readings(
 ) -> Iterator[tuple[str, list[Node], str, Value]]:
     if not right.is_gradient:
         return
+    if right.use is not None:
+        yield from _of_factors(derived, right)
+        return
     node = right.node
     uses = list(dict.fromkeys(use for use, _ in derived.shares(node)))
     missing = "what comes back through {} is missing"
@@ -71,6 +74,12 @@ def _readings(
     phrase = "the derivative of {} with respect to {of} is forgotten"
     for each in between:
         yield "activation derivative forgotten", [each], phrase, _gradient
+    yield from _of_factors(derived, right)
+
+
+def _of_factors(
+    derived: SweptForward, right: Right
+) -> Iterator[tuple[str, list[Node], str, Value]]:
     for each in derived.body:
         if each.kind == "f" and _spreads(_spread(derived, right, each), derived.value(right)):
             yield "factor missing", [each], "the factor {} is missing", _divided

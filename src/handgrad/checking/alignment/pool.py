@@ -25,7 +25,7 @@ from handgrad.deriving.reverse import depends, has_parts, sweep, vjp
 from handgrad.deriving.traced import has_cache, results_of
 from handgrad.program import primitives as primitives
 from handgrad.program.emit import Emitter
-from handgrad.program.node import Node, Program, World, as_node, replaced, within
+from handgrad.program.node import FIXED, Node, Program, World, as_node, replaced, within
 from handgrad.program.reading import attributes_of, libraries_of
 from handgrad.program.sizes import Size
 from handgrad.program.text import symbol
@@ -75,12 +75,21 @@ class RightValues:
 class Right:
     """A value of the derived backward: of a node of forward, or the gradient of one.
 
-    number: its position among them, which is the same on other inputs and cotangents.
+    number: its position among them, which is the same on other inputs and cotangents. use: the node
+    that the value comes back through, where it is that share of a gradient alone; is_rest: what
+    comes back through all others.
     """
 
     number: int
     node: Node
     is_gradient: bool
+    use: Node | None = None
+    is_rest: bool = False
+
+    @property
+    def made_by(self) -> Node:
+        """The node in the rounds of which the value is made."""
+        return self.node if self.use is None or self.is_rest else self.use
 
 
 class SweptForward:
@@ -115,6 +124,10 @@ class SweptForward:
         known = [(node, False) for node in self._nodes]
         known += [(node, True) for node in self._nodes if id(node) in self.gradients]
         self.rights = [Right(i, *each) for i, each in enumerate(known)]
+        self._values: list[Any] = [
+            (self.gradients[id(node)] if is_gradient else node).value for node, is_gradient in known
+        ]
+        self._note_shares()
         self.pool = RightValues(
             [*map(self.value, self.rights), *(node.value for node in self._world.known.values())]
         )
@@ -146,15 +159,31 @@ class SweptForward:
         found: dict[Any, dict[Any, Right]] = {}
         times: Counter[Any] = Counter()
         for right in self.rights:
-            node = right.node
+            node = right.made_by
             if node.rounds:
-                place = (right.is_gradient, node.line, node.op, [loop for loop, _ in node.rounds])
+                shared = None if right.use is None else self._shared(right)
+                kind = (right.is_gradient, right.is_rest, shared)
+                place = (kind, node.line, node.op, [loop for loop, _ in node.rounds])
                 count = [i for _, i in node.rounds]
                 key = (repr(place), times[repr((place, count))])
                 times[repr((place, count))] += 1
                 found.setdefault(key, {})[tuple(count)] = right
         every = [tuple(each.values()) for each in found.values() if len(each) == number]
+        # Of what the first round begins with there may be no gradient, so that any value will do.
+        short = [[*each.values()] for each in found.values() if len(each) == number - 1 > 0]
+        short = [each for each in short if each[0].use is not None]
+        every += [(each[0], *each) for each in short]
+        every += [
+            (*before[:1], *each) for each in short for before in self._before((*each, each[-1]))
+        ]
         return every + [tuple(each) for own in every for each in self._before(own)]
+
+    def _shared(self, right: Right) -> tuple[int, list[int]]:
+        """The value of which this is a share of the gradient, where it is one for all rounds."""
+        assert right.use is not None
+        own = -1 if right.node.rounds else self._numbers[id(right.node)]
+        own = right.use.line if right.is_rest else own
+        return own, [i for i, each in enumerate(right.use.args) if each is right.node]
 
     def _before(self, rounds: tuple[Right, ...]) -> Iterator[list[Right]]:
         """The values that rounds begin with, where they go on from those of the one before."""
@@ -169,7 +198,24 @@ class SweptForward:
         return self._nodes[other._numbers[id(node)]]
 
     def value(self, right: Right) -> Any:
-        return (self.gradients[id(right.node)] if right.is_gradient else right.node).value
+        return self._values[right.number]
+
+    def _note_shares(self) -> None:
+        """What each of several uses of a value adds to its gradient is a right value too."""
+        found: dict[int, list[tuple[Node, Node, Any]]] = {}
+        with self._at_work():
+            for use in self.body:
+                if id(use) in self.gradients and id(use) in self._live and not has_parts(use):
+                    for node, g in zip(use.args, vjp(use, self.gradients[id(use)]), strict=True):
+                        if g is not None and id(node) in self.gradients:
+                            found.setdefault(id(node), []).append((node, use, as_node(g).value))
+        for own in found.values():
+            for node, use, value in own if len(own) > 1 else ():
+                self.rights.append(Right(len(self.rights), node, True, use))
+                self._values.append(value)
+                if len(own) > 2:
+                    self.rights.append(Right(len(self.rights), node, True, use, is_rest=True))
+                    self._values.append(self.gradients[id(node)].value - value)
 
     def without(self, node: Node, cut: Iterable[Node]) -> Any:
         """The gradient of a node where nothing comes back through some others; None if nothing."""
@@ -187,6 +233,31 @@ class SweptForward:
                     every = zip(use.args, vjp(use, self.gradients[id(use)]), strict=True)
                     found += [(use, g) for a, g in every if a is node and g is not None]
         return [(use, as_node(g).value) for use, g in found]
+
+    def operands(self, right: Right, shape: tuple[int, ...]) -> Iterator[tuple[int, Node]]:
+        """What else is used with a value of which this is the gradient, of one shape; numbered."""
+        for i, (use, operand) in enumerate([] if right.is_rest else self._used_with(right)):
+            is_other = operand is not right.node and operand.op not in FIXED
+            if is_other and np.shape(operand.value) == shape and id(use) in self.gradients:
+                yield i, operand
+
+    def _used_with(self, right: Right) -> list[tuple[Node, Node]]:
+        uses = self.body if right.use is None else [right.use]
+        own = [use for use in uses if right.node in use.args and not has_parts(use)]
+        return [(use, each) for use in own for each in (*use.args, use)]
+
+    def mistaken(self, right: Right, number: int, value: Any) -> Any:
+        """A gradient as it would be with another value of one of these operands."""
+        use, operand = self._used_with(right)[number]
+        other = Node(operand.op, operand.args, operand.attrs, operand.shape, "f", value)
+        twin = other if operand is use else copy.copy(use)
+        if operand is not use:
+            twin.args = tuple(other if each is operand else each for each in use.args)
+        with self._at_work():
+            every = zip(use.args, vjp(twin, self.gradients[id(use)]), strict=True)
+            own = [as_node(g).value for each, g in every if each is right.node and g is not None]
+        rest = [] if right.use else [v for u, v in self.shares(right.node) if u is not use]
+        return sum([*own, *rest]) if own else None
 
     def behind(self, node: Node) -> list[Node]:
         """The nodes that are made from one and that a gradient comes back through."""

@@ -14,6 +14,8 @@ from handgrad.checking.alignment.variants import SIGN, Variant, binary, parsed
 from handgrad.checking.alignment.wording import said
 
 _SIGNS: Final = (ast.Add, ast.Sub)
+#: The number that leaves the other operand as it is, which nobody writes.
+_NEUTRAL: Final[dict[type, int]] = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.Pow: 1}
 #: Elements of a list of which two may stand the other way round.
 _MOST_ELEMENTS: Final = 8
 _COMPARED: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
@@ -266,7 +268,7 @@ def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:
         for axes in ((0, 1), (0, 2), (1, 2), (0, 2, 3), (0, 1, 2)):
             listed = ast.Tuple([ast.Constant(each) for each in axes], ast.Load())
             yield listed, kind, f"{axes} for {value}", "another axis belongs there: {}"
-    if isinstance(place.parent, ast.BinOp) and isinstance(place.parent.op, ast.Pow):
+    if place.field == "right" and isinstance(getattr(place.parent, "op", None), ast.Pow):
         kind = "term scaled"
         phrase = "another exponent, that is another power, belongs there: {}"
     elif kind == "scaled" and isinstance(place.parent, ast.BinOp):
@@ -289,7 +291,8 @@ def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:
         values += [1.5, -0.5, value + 0.5, value - 0.5]
     else:
         values += [0, 1, 2, value + 2, value - 2]
-    for each in dict.fromkeys(v for v in values if v != value):
+    neutral = _NEUTRAL.get(type(getattr(place.parent, "op", None)))
+    for each in dict.fromkeys(v for v in values if v not in (value, neutral)):
         text = f"{each:g} for {value:g}".replace("-", "−")
         yield parsed(repr(each)), kind, text, phrase
 
@@ -335,6 +338,9 @@ def _of_slice(node: ast.expr) -> Iterator[Variant]:
         index = node.slice
         phrase = "another index belongs there, one element further or before: {}"
         is_number = isinstance(index, ast.Name | ast.BinOp)
+        if isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add | ast.Sub):
+            moved = ast.Subscript(node.value, index.left, node.ctx)
+            yield moved, "shifted", f"{ast.unparse(moved)} for {ast.unparse(node)}", phrase
         for op in (ast.Add(), ast.Sub()) if is_number else ():
             moved = ast.Subscript(node.value, binary(index, op, ast.Constant(1)), node.ctx)
             yield moved, "shifted", f"{ast.unparse(moved)} for {ast.unparse(node)}", phrase

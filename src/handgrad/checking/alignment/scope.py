@@ -16,7 +16,7 @@ from handgrad.checking.alignment.pieces import Call, Function
 
 _PURE: Final = (
     *(ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare),
-    *(ast.Tuple, ast.Slice, ast.operator, ast.unaryop, ast.cmpop, ast.expr_context),
+    *(ast.Tuple, ast.Slice, ast.operator, ast.unaryop, ast.cmpop, ast.expr_context, ast.IfExp),
 )
 #: Methods and functions that change nothing.
 _CALLS: Final = frozenset(
@@ -24,7 +24,10 @@ _CALLS: Final = frozenset(
         *("sum", "mean", "max", "min", "reshape", "transpose", "astype", "copy", "dot", "var"),
         *("std", "exp", "log", "sqrt", "tanh", "maximum", "minimum", "where", "outer", "matmul"),
         *("swapaxes", "abs", "sign", "square", "zeros_like", "ones_like", "einsum", "len"),
-        *("float", "int", "squeeze", "ravel", "expand_dims", "concatenate", "stack"),
+        *("float", "int", "squeeze", "ravel", "expand_dims", "concatenate", "stack", "tensordot"),
+        *("clip", "log1p", "expm1", "cosh", "sinh", "prod", "cumsum", "flip", "roll", "power"),
+        *("tril", "triu", "multiply", "divide", "add", "subtract", "broadcast_to", "permute"),
+        *("repeat", "tile", "take", "argmax", "argmin", "eye", "diag", "moveaxis", "trace"),
     }
 )
 
@@ -51,7 +54,6 @@ class CallScope:
     def __init__(self, function: Function, call: Call) -> None:
         self.function, self.call = function, call
         self._values: dict[str, Any] = {}
-        self.atoms = list(self._atoms())
 
     def value(self, node: ast.expr) -> Any:
         """What an expression gives, None where it is not to be had without running a call."""
@@ -86,6 +88,11 @@ class CallScope:
         return None
 
     @cached_property
+    def atoms(self) -> list[tuple[ast.expr, np.ndarray]]:
+        """Names, attributes and elements that the function could use, with their values."""
+        return list(self._atoms())
+
+    @cached_property
     def sizes(self) -> list[tuple[ast.expr, np.ndarray]]:
         """Numbers of elements and of rows of arrays, with their values."""
         found: list[tuple[ast.expr, np.ndarray]] = []
@@ -102,7 +109,6 @@ class CallScope:
         return found
 
     def _atoms(self) -> Iterator[tuple[ast.expr, np.ndarray]]:
-        """Names, attributes and elements that the function could use, with their values."""
         names = [ast.Name(name, ast.Load()) for name in self.call.names if name.isidentifier()]
         found: dict[str, ast.expr] = {ast.unparse(each): each for each in names}
         for node in ast.walk(self.function):

@@ -188,6 +188,8 @@ class SourceSearch:
         for statement, right in self.standing.of.items():
             if not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
                 continue
+            if any(piece.in_forward for piece in self._around(statement)):
+                continue
             names = [each for each in ast.walk(statement) if isinstance(each, ast.Name)]
             made = {each.id for each in names if isinstance(each.ctx, ast.Store)}
             if right:

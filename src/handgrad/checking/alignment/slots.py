@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from handgrad.checking.tensors import is_tensor
 class LineSlot:
     """One of them, with its values round by round, and what was there as its line began last.
 
-    name: the variable that keeps it, "" where it is given back.
+    name: the variable that keeps it, "" where it is given back. before: what that was, round by
+    round, where the line adds to it or multiplies it; else nothing.
     """
 
     piece: CodePiece
@@ -29,6 +31,7 @@ class LineSlot:
     values: list[np.ndarray]
     scope: CallScope
     name: str
+    before: list[np.ndarray]
 
     @property
     def value(self) -> np.ndarray:
@@ -39,6 +42,48 @@ class LineSlot:
     def of_tensors(self) -> bool:
         """True for a line of a function on PyTorch's tensors."""
         return any(map(is_tensor, self.scope.call.names.values()))
+
+    def needed(self, right: np.ndarray, before: Any, *, is_share: bool) -> np.ndarray:
+        """The value with which the line leaves another one behind; is_share: with which it adds it.
+
+        before: what its variable is as the line begins.
+        """
+        match getattr(self.statement, "op", None):
+            case ast.Add():
+                right = right if is_share else right - before
+            case ast.Sub():
+                right = -right if is_share else before - right
+            case ast.Mult():
+                right = right / before
+            case ast.Div():
+                right = before / right
+        return right
+
+    @property
+    def is_sum(self) -> bool:
+        """True where the line adds to its variable, or subtracts from it."""
+        return isinstance(getattr(self.statement, "op", None), ast.Add | ast.Sub)
+
+    def left(self, *, is_share: bool) -> np.ndarray:
+        """The value that the line leaves behind, or adds."""
+        match getattr(self.statement, "op", None):
+            case ast.Add():
+                return self.value if is_share else self.before[-1] + self.value
+            case ast.Sub():
+                return -self.value if is_share else self.before[-1] - self.value
+            case ast.Mult():
+                return self.before[-1] * self.value
+            case ast.Div():
+                return self.before[-1] / self.value
+        return self.value
+
+    def at(self, names: dict[str, Any]) -> LineSlot | None:
+        """The same as its line begins with other values; None where it is not to be had there."""
+        scope = CallScope(self.scope.function, replace(self.scope.call, names=names))
+        value, before = scope.array(self.place.get()), _before(self.statement, scope)
+        if value is None or (self.before and before is None):
+            return None
+        return replace(self, scope=scope, values=[value], before=[] if before is None else [before])
 
     @cached_property
     def fed(self) -> dict[str, ast.Assign]:
@@ -64,8 +109,34 @@ def slots(piece: CodePiece, lines: LineValues) -> Iterator[LineSlot]:
         if isinstance(function.body, ast.expr):
             continue
         for _, statement in statements(function.body):
-            if isinstance(statement, ast.Assign | ast.Return) and statement in lines.names:
+            if statement not in lines.names:
+                continue
+            if isinstance(statement, ast.Assign | ast.Return):
                 yield from _of_line(piece, function, call, statement, lines)
+            elif isinstance(statement, ast.AugAssign):
+                yield from _of_change(piece, function, call, statement, lines)
+
+
+def _of_change(
+    piece: CodePiece,
+    function: Function,
+    call: Call,
+    statement: ast.AugAssign,
+    lines: LineValues,
+) -> Iterator[LineSlot]:
+    """The slot of a line that adds to a variable, or multiplies it."""
+    rounds = [CallScope(function, replace(call, names=each)) for each in lines.names[statement]]
+    values = [each.array(statement.value) for each in rounds]
+    before = [_before(statement, each) for each in rounds]
+    known = [each for each in values if each is not None and each.size]
+    were = [each for each in before if each is not None and each.dtype.kind == "f"]
+    if len(known) == len(were) == len(rounds) and len({each.shape for each in known}) == 1:
+        name, place = ast.unparse(statement.target), Place(statement, "value")
+        yield LineSlot(piece, place, statement, known, rounds[-1], name, were)
+
+
+def _before(statement: ast.stmt, scope: CallScope) -> np.ndarray | None:
+    return scope.array(statement.target) if isinstance(statement, ast.AugAssign) else None
 
 
 def _of_line(
@@ -89,4 +160,4 @@ def _of_line(
     for i, (place, name) in enumerate(zip(places, names, strict=True)):
         values = made[i :: len(places)] if len(made) % len(places) == 0 else []
         if values and values[-1].size and len({each.shape for each in values}) == 1:
-            yield LineSlot(piece, place, statement, values, scope, name)
+            yield LineSlot(piece, place, statement, values, scope, name, [])

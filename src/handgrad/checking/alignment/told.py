@@ -28,10 +28,14 @@ _IN_PART: Final = 0.5
 
 @dataclass(frozen=True)
 class Told:
-    """A fault, and the diffs of the changes that are hardly larger, by their lines."""
+    """A fault, and the diffs of the changes that are hardly larger, by their lines.
+
+    words: those that change.
+    """
 
     fault: Fault
     near: Mapping[int, str]
+    words: float = 0.0
 
 
 def faults(
@@ -64,7 +68,8 @@ def faults(
 def _told(name: str, same: Sequence[Hit], situation: str, sure: float) -> Told:
     near = [hit for hit in same if hit.size <= same[0].size + NEAR]
     diffs = [(hit.change.line, "" if hit.written is None else hit.written.diff) for hit in near]
-    return Told(_fault(name, near, situation, sure), dict(reversed(diffs)))
+    fault = _fault(name, near, situation, sure)
+    return Told(fault, dict(reversed(diffs)), same[0].words)
 
 
 def _departing(name: str, statement: ast.stmt, situation: str) -> Fault:
