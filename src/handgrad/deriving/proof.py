@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from handgrad.deriving.arguments import Path, Setting, at, leaves, mapped
+from handgrad.deriving.arguments import Path, Setting, at, leaves, mapped, parts_of, with_parts
 from handgrad.deriving.pair import DerivedPair
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.deriving.samples import Sampler, called
@@ -37,6 +37,8 @@ class Tolerances(NamedTuple):
 _DOUBLE: Final = Tolerances(1e-9, (1e-6, 1e-5, 1e-4, 1e-3, 1e-7, 1e-8), 2e-6, 1e-6, 1e-4, 1e-3)
 #: Those of a forward that makes its arrays single.
 _SINGLE: Final = Tolerances(1e-5, (1e-2, 3e-3, 3e-2), 1e-3, 1e-2, 2e-2, 4e-2)
+#: Of differences with two steps: they tell of one slope where they differ by no more than this.
+_ALIKE: Final = 1e-3
 #: Of more arrays than these, several are moved at once where pieces meet.
 _MOST_ARRAYS: Final = 6
 
@@ -188,10 +190,13 @@ class Proof:
             ):
                 return
         if slopes and any(np.isfinite(slopes)):
-            raise UnprovedError(
+            refusal = UnprovedError(
                 f"d{name} differs from differences of the forward where {trial.said} "
                 f"({exact:.6g}, {slopes[0]:.6g})"
             )
+            pairs = itertools.pairwise(sorted(slope for slope in slopes if np.isfinite(slope)))
+            refusal.is_rough = not any(abs(a - b) <= _ALIKE * (abs(a) + abs(b)) for a, b in pairs)
+            raise refusal
         if trial.is_first:
             raise UnprovedError(f"the forward has no differences in {name} on its example")
 
@@ -250,12 +255,29 @@ class Proof:
             if not spread <= self.tolerances.smooth * (abs(right) + abs(left) + 1e-3):
                 continue
             if not abs(exact - right) <= self.tolerances.off * size:
+                if not self._is_linear(trial, ways, own, dys):
+                    continue
                 names = " and ".join("d" + "_".join(map(str, path)) for path in paths)
                 raise MeetingError(
                     f"{names} differs from differences on both sides where {trial.said} "
                     f"({exact:.6g}, {right:.6g})",
                     is_number=bool(np.isfinite(exact)),
                 )
+
+    def _is_linear(
+        self, trial: Trial, ways: Mapping[Path, Any], own: list[Any], dys: list[Any]
+    ) -> bool:
+        """Return whether the slope along a sum of directions is the sum of their slopes.
+
+        That of a median is not, though where all is equal both sides have the same along each.
+        """
+        rng, side = np.random.default_rng(12), self.tolerances.side
+        others = {path: rng.standard_normal(np.shape(way)) for path, way in ways.items()}
+        both = {path: way + others[path] for path, way in ways.items()}
+        ends = [self._own(moved(trial.values, w, side), trial.values) for w in (ways, others, both)]
+        slopes = [np.nan if end is None else _slope(end, own, dys, side) for end in ends]
+        size = sum(map(abs, slopes)) + 1e-3
+        return bool(abs(slopes[0] + slopes[1] - slopes[2]) <= self.tolerances.smooth * size)
 
     def _together(self, trial: Trial) -> list[list[Path]]:
         """The arrays that are moved at once: each alone, but of many those that are as elsewhere
@@ -360,8 +382,8 @@ def replaced(values: Any, path: Path, new: Any) -> Any:
     first, rest = path[0], path[1:]
     if isinstance(values, dict):
         return {k: replaced(v, rest, new) if k == first else v for k, v in values.items()}
-    if isinstance(first, str):
-        return values._replace(**{first: replaced(getattr(values, first), rest, new)})
+    if (parts := parts_of(values)) is not None:
+        return with_parts(values, {**parts, str(first): replaced(parts[str(first)], rest, new)})
     return type(values)(replaced(v, rest, new) if k == first else v for k, v in enumerate(values))
 
 
