@@ -182,3 +182,41 @@ def test_median_is_not_smooth_where_all_is_equal() -> None:
         return np.median(x, axis=1, keepdims=True) * x
 
     right(hg.derive(forward, x=ND), forward, np.random.default_rng(8).standard_normal((5, 4)))
+
+
+def test_matrix_function_is_given_though_equal_values_have_no_vectors() -> None:
+    def whitened(x, eps=1e-3):
+        centred = x - x.mean(0)
+        values, vectors = np.linalg.eigh(centred.T @ centred / len(x))
+        return centred @ (vectors / np.sqrt(values + eps)) @ vectors.T
+
+    right(hg.derive(whitened, x=ND), whitened, np.random.default_rng(9).standard_normal((7, 3)))
+
+
+def test_loop_that_values_end_is_refused_with_what_to_write() -> None:
+    def fixed_point(x):
+        z = 0 * x
+        for k in range(20):
+            if x[0, 0] * 100 % 20 < k:
+                break
+            z = np.tanh(0.8 * z + x)
+        return z
+
+    with pytest.raises(hg.errors.ArgumentError, match=r"; allowed: np\.where, or a loop whose"):
+        hg.derive(fixed_point, x=ND)
+
+
+def test_keys_of_counters_hold_after_their_rounds() -> None:
+    def chart(x):
+        n, kept = len(x), {}
+        for i in range(n):
+            kept[i, i + 1] = x[i]
+        for span in range(2, n + 1):
+            for i in range(n - span + 1):
+                kept[i, i + span] = np.tanh(kept[i, i + 1] * kept[i + 1, i + span])
+        return kept[0, n]
+
+    x = np.random.default_rng(10).standard_normal((4, 2))
+    d = hg.derive(chart, x)
+    assert d.fixed == {"N": 4}
+    right(d, chart, x)

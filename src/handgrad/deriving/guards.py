@@ -45,13 +45,13 @@ def fixed_letters(world: World) -> dict[str, int]:
     """Letters that one length alone is allowed for."""
     found = {}
     for sign, left, right in size_rules(world):
-        for one, other in ((left, right), (right, left)):
-            if (
-                sign == "=="
-                and other.constant is not None
-                and one == Size.of(next(iter(one.letters)))
-            ):
-                found[next(iter(one.letters))] = other.constant
+        rest = left - right
+        if sign != "==" or len(rest.letters) != 1:
+            continue
+        (letter,) = rest.letters
+        start, slope = rest.at({letter: 0}).constant, rest.slope(letter)
+        if start is not None and slope and start % slope == 0:
+            found[letter] = -start // slope
     return found
 
 

@@ -18,6 +18,7 @@ from handgrad.deriving.arguments import Path, Setting, at, leaves, mapped, parts
 from handgrad.deriving.pair import DerivedPair
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.deriving.samples import Sampler, called
+from handgrad.program.node import Node
 
 
 class Tolerances(NamedTuple):
@@ -39,6 +40,8 @@ _DOUBLE: Final = Tolerances(1e-9, (1e-6, 1e-5, 1e-4, 1e-3, 1e-7, 1e-8), 2e-6, 1e
 _SINGLE: Final = Tolerances(1e-5, (1e-2, 3e-3, 3e-2), 1e-3, 1e-2, 2e-2, 4e-2)
 #: Of differences with two steps: they tell of one slope where they differ by no more than this.
 _ALIKE: Final = 1e-3
+#: Primitives whose derivatives go by the gaps between the values that they find.
+_DECOMPOSITIONS: Final = frozenset({"eigh", "eig", "svd"})
 #: Of more arrays than these, several are moved at once where pieces meet.
 _MOST_ARRAYS: Final = 6
 
@@ -77,13 +80,20 @@ class Proof:
     @cached_property
     def is_single(self) -> bool:
         """Return whether the forward makes arrays single: its differences are rounded to that."""
+        return any(node.op == "single" for node in self._nodes())
+
+    @cached_property
+    def _decomposes(self) -> bool:
+        """Return whether the forward takes a matrix apart, by values that may be equal."""
+        return any(node.op in _DECOMPOSITIONS for node in self._nodes())
+
+    def _nodes(self) -> Iterator[Node]:
+        """The nodes of the forward, those in loops too."""
         waiting = [self.pair.traced.program]
         while waiting:
             body = waiting.pop().body
-            if any(node.op == "single" for node in body):
-                return True
+            yield from body
             waiting += [node.attrs["loop"].body for node in body if node.op == "loop"]
-        return False
 
     @property
     def tolerances(self) -> Tolerances:
@@ -236,6 +246,8 @@ class Proof:
                 return  # a decomposition has no derivative there
             raise
         found = dict(zip(self.pair.wanted, gradients, strict=True))
+        if self._decomposes and not all(np.all(np.isfinite(each)) for each in gradients):
+            return  # its vectors or values have no derivative there
         for paths in self._together(trial):
             ways = {p: rng.standard_normal(np.shape(at(trial.values, p))) for p in paths}
             ends = [
@@ -332,8 +344,15 @@ class Proof:
                 parameters = self.sampler.arguments.parameters
                 y, cache = called(self.functions["forward"], parameters, copied(trial.values))
         except Exception as error:
-            if isinstance(error, ValueError) and "; allowed: " in str(error) and not trial.is_first:
-                return None, None, True
+            if isinstance(error, ValueError) and "; allowed: " in str(error):
+                if not trial.is_first:
+                    return None, None, True
+                if " is True at " in str(error) or " is False at " in str(error):
+                    raise UnprovedError(
+                        f"the way that the forward goes changes with the numbers of its arrays "
+                        f"({str(error).partition('; allowed: ')[0]}); write np.where, or a loop "
+                        "whose rounds no value decides"
+                    ) from error
             raise UnprovedError(
                 f"the emitted forward fails where {trial.said} ({type(error).__name__}: {error})"
             ) from error

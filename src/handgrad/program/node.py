@@ -215,6 +215,11 @@ def as_node(x: Operand) -> Node:
         x = x.constant
     if isinstance(x, bool | int | float | complex | np.generic) and np.ndim(x) == 0:
         return Node("const", (), {"value": x}, (), _kind(np.asarray(x)), x)
+    if isinstance(x, list | tuple):  # of nodes, it may be
+        from handgrad.program.primitives.table import FUNCTIONS
+
+        found: Node = FUNCTIONS[np.array](x)
+        return found
     x = np.asarray(x)
     if x.dtype.kind in "OSU":
         world().refuse(f"arrays of type {x.dtype} are not known")
@@ -287,7 +292,7 @@ def settle(node: Node) -> None:
     for depth, (loop, i) in enumerate(node.rounds):
         if now[depth : depth + 1] != ((loop, i),):
             count, total = w.counts[loop]
-            letters[f"t{depth}"] = count - 1 if i == total - 1 else i
+            letters[f"t{depth}"] = count.at(letters) - 1 if i == total - 1 else i
     node.shape = tuple(s.at(letters) for s in node.shape)
 
 

@@ -84,6 +84,9 @@ class Operators(ComparableOperand, ABC):
     def flatten(self, order: str = "C") -> Any:
         return self.apply(np.ravel, self, order=order).copy()
 
+    def compress(self, condition: Any, axis: Any = None) -> Any:
+        return self.apply(np.compress, condition, self, axis)
+
     def fill(self, value: Any) -> None:
         self.assign(value)
 
