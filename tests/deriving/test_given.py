@@ -220,3 +220,14 @@ def test_keys_of_counters_hold_after_their_rounds() -> None:
     d = hg.derive(chart, x)
     assert d.fixed == {"N": 4}
     right(d, chart, x)
+
+
+def test_lengths_in_an_array_are_those_of_the_example() -> None:
+    def pooled(x, lengths):
+        return np.stack([np.tanh(x[i, :n]).mean(0) for i, n in enumerate(lengths)])
+
+    x, lengths = np.random.default_rng(11).standard_normal((3, 5, 2)), np.array([5, 3, 2])
+    d = hg.derive(pooled, x, lengths)
+    right(d, pooled, x, lengths)
+    with pytest.raises(ValueError, match="; allowed: True"):
+        d.forward(x, np.array([5, 2, 2]))
