@@ -378,7 +378,39 @@ STRIDED = [
 ]
 
 
-@rows(("forward", "shapes"), [*CASES, *MORE, *STRIDED])
+def hashed(x, t, i):
+    j = i.copy()
+    j ^= 3
+    n = t.shape[0]
+    return t[((i ^ (j + 1) * 31) & 255) % n] * x + t[(n ^ (i << 1 | 1)) % n] * ~(i >> 1)
+
+
+def of_truths(x, i):
+    return np.where(~(i > 1) & (x > 0) | (i == 0) ^ (x < -1), x, x * x)
+
+
+def far_diagonals(x, y):
+    z = np.concatenate([x, y])
+    n, scores = len(x), z @ z.T
+    return np.diag(scores, n) - np.diag(scores, -n) * np.diagonal(scores, n - 1)[1:]
+
+
+def filled(x):
+    np.fill_diagonal(x, 0.0)
+    return x * x
+
+
+BITS = [
+    case("bits", hashed, x=("N",), t=("T",), i=("N", int)),
+    case("bits of truths", of_truths, x=("N",), i=("N", int)),
+    case("diagonals of a length", far_diagonals, x=("N", "D"), y=("N", "D")),
+    case("diag of a length", lambda x, y: np.diag(x, len(y)) ** 2, x=("N",), y=("M",)),
+    case("diag below", lambda x, y: np.diag(x, -len(y)) ** 2, x=("N",), y=("M",)),
+    case("convolve-full", lambda x, k: np.convolve(x, k) ** 2, x=("N",), k=("K",)),
+]
+
+
+@rows(("forward", "shapes"), [*CASES, *MORE, *STRIDED, *BITS])
 def test_function(forward: Callable[..., Any], shapes: Any) -> None:
     holds(forward, **shapes)
 
@@ -391,6 +423,23 @@ def test_pad(mode: str) -> None:
 def unique_floats(x):
     values, inverse = np.unique(x, return_inverse=True)
     return values[inverse] * x
+
+
+@pytest.mark.parametrize(
+    ("forward", "shapes", "sizes"),
+    [
+        (lambda x, k: np.convolve(x, k, "same"), {"x": ("N",), "k": (3,)}, (2, 3)),
+        (filled, {"x": ("N", "M")}, (4, 3)),
+        (lambda x, y: np.diag(x, len(y) - 2), {"x": ("N",), "y": ("M",)}, (4, 1)),
+    ],
+)
+def test_order_of_lengths_is_checked(
+    forward: Callable[..., Any], shapes: Any, sizes: tuple[int, int]
+) -> None:
+    d = derive(forward, **shapes)
+    given = [np.ones(n) for n in sizes] if len(shapes) > 1 else [np.ones(sizes)]
+    with pytest.raises(ValueError, match="; allowed: "):
+        d.forward(*given)
 
 
 REFUSED = [

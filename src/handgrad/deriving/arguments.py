@@ -1,4 +1,5 @@
-"""The arguments of a forward: arrays by example or by shape, alone or in dicts, tuples and lists.
+"""The arguments of a forward: arrays by example or by shape, alone or in dicts, tuples, lists and
+objects with attributes, such as dataclasses.
 
 Everything else is a setting: a number stays a variable, a whole number is a letter as well.
 """
@@ -8,7 +9,9 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, fields, is_dataclass, replace
+from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +26,8 @@ Path = tuple[str | int, ...]
 _KINDS: Final = {float: "f", int: "i", bool: "b"}
 #: Letters for the axes of example arrays.
 _LETTERS: Final = ("N", "D", "H", "C", "M", "K", "P", "Q", "R", "S", "T", "U", "V", "W")
+#: Packages whose objects are no plain holders of a user's own things.
+_LIBRARIES: Final = {"builtins", "numpy", "scipy", "torch", "jax", "jaxlib", "handgrad"}
 _OPERATORS: Final[dict[type[ast.operator], Callable[[Size, Size], Size]]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
@@ -108,12 +113,12 @@ class Arguments:
         return {name: mapped(tree, function) for name, tree in self.trees.items()}
 
     def text(self, path: Path) -> str:
-        """The text of a leaf: params["w"][0], or layer.w of a named tuple."""
+        """The text of a leaf: params["w"][0], or layer.w of an object."""
         tree, found = self.trees[str(path[0])], str(path[0])
         for part in path[1:]:
-            is_field = isinstance(part, str) and isinstance(tree, tuple)
-            found += f".{part}" if is_field else f"[{part!r}]"
-            tree = getattr(tree, str(part)) if is_field else tree[part]
+            parts = parts_of(tree)
+            found += f"[{part!r}]" if parts is None else f".{part}"
+            tree = tree[part] if parts is None else parts[str(part)]
         return found
 
     def with_fixed(self, paths: Collection[Path]) -> Arguments:
@@ -137,10 +142,39 @@ class Arguments:
         return replace(self, trees=self.mapped(changed))
 
 
+def parts_of(value: Any) -> dict[str, Any] | None:
+    """The attributes of an object of the user's own that holds things; None for all else."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return dict(zip(value._fields, value, strict=True))
+    own = type(value)
+    if own.__module__.partition(".")[0] in _LIBRARIES or hasattr(value, "dtype"):
+        return None
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    is_plain = own is SimpleNamespace or is_bare(own)
+    return dict(getattr(value, "__dict__", {})) or None if is_plain else None
+
+
+def is_bare(own: type) -> bool:
+    """Return whether the objects of a class show as no more than its name and their place."""
+    return getattr(own, "__repr__", None) is getattr(object, "__repr__", None)
+
+
+def with_parts(value: Any, parts: Mapping[str, Any]) -> Any:
+    """A copy of an object that holds other things."""
+    if isinstance(value, tuple):
+        return type(value)(*parts.values())
+    made = copy(value)
+    for name, part in parts.items():
+        object.__setattr__(made, name, part)
+    return made
+
+
 def leaves(tree: Any) -> Iterator[Any]:
-    """The leaves of dicts, tuples and lists, in order."""
-    if isinstance(tree, dict):
-        tree = list(tree.values())
+    """The leaves of dicts, tuples, lists and objects, in order."""
+    parts = tree if isinstance(tree, dict) else parts_of(tree)
+    if parts is not None:
+        tree = list(parts.values())
     if isinstance(tree, list | tuple):
         for each in tree:
             yield from leaves(each)
@@ -149,11 +183,11 @@ def leaves(tree: Any) -> Iterator[Any]:
 
 
 def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
-    """Dicts, tuples and lists with every leaf replaced."""
+    """Dicts, tuples, lists and objects with every leaf replaced."""
     if isinstance(tree, dict):
         return {key: mapped(each, function) for key, each in tree.items()}
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(mapped(each, function) for each in tree))
+    if (parts := parts_of(tree)) is not None:
+        return with_parts(tree, mapped(parts, function))
     if isinstance(tree, list | tuple):
         return type(tree)(mapped(each, function) for each in tree)
     return function(tree)
@@ -162,8 +196,8 @@ def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
 def at(values: Any, path: Path) -> Any:
     """The leaf of a tree at a path."""
     for part in path:
-        is_field = isinstance(part, str) and not isinstance(values, Mapping)
-        values = getattr(values, str(part)) if is_field else values[part]
+        parts = parts_of(values)
+        values = values[part] if parts is None else parts[str(part)]
     return values
 
 
@@ -216,6 +250,9 @@ def read_arguments(
     homes = {package_of(each) for each in leaves([*examples, *given.values()])}
     library = next((each for each in ("torch", "jax") if each in homes), "")
     for name, value in bound.arguments.items():
+        if name not in given_names and is_shape(value):  # words, which look like letters
+            trees[name] = Setting((name,), value)
+            continue
         is_setting = name in settings or name not in given_names
         is_setting = is_setting or _takes_numbers(signature.parameters[name])
         trees[name] = _tree((name,), value, is_setting=is_setting)
@@ -264,12 +301,12 @@ def _tree(path: Path, value: Any, *, is_setting: bool = False) -> Any:
         return Spec(path, tuple(size_of(each) for each in axes), kind)
     if isinstance(value, dict):
         return {key: _tree((*path, key), each) for key, each in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        parts = zip(value._fields, value, strict=True)
-        return type(value)(*(_tree((*path, field), each) for field, each in parts))
+    if (parts := parts_of(value)) is not None:
+        given = {k: _tree((*path, k), each, is_setting=is_setting) for k, each in parts.items()}
+        return with_parts(value, given)
     if isinstance(value, list | tuple) and not _plain(value):
         return type(value)(_tree((*path, k), each) for k, each in enumerate(value))
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
+    if not isinstance(value, type) and hasattr(value, "shape") and hasattr(value, "dtype"):
         return _example(path, value)
     name = "_".join(map(str, path))
     if isinstance(value, np.random.Generator | np.random.RandomState):

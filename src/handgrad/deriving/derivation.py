@@ -12,6 +12,7 @@ from handgrad.arrays import Array
 from handgrad.data.files import as_path
 from handgrad.deriving import modules, second
 from handgrad.deriving.derived import Derived
+from handgrad.deriving.lengths import with_lengths
 from handgrad.deriving.proof import DoubleError
 from handgrad.deriving.refusals import UnprovedError, refused
 from handgrad.deriving.second import Second
@@ -38,10 +39,9 @@ class Derivation(Derived):
     and its reason. fixed: sizes that it holds for alone. programs: both as nodes.
     """
 
-    @property
+    @cached_property
     def forward(self) -> Callable[..., tuple[Results, object]]:
-        function: Callable[..., Any] = self.proof.functions["forward"]
-        return function
+        return with_lengths(self.proof.functions["forward"], self.pair.traced.arguments)
 
     @property
     def backward(self) -> Callable[..., Results]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -35,6 +36,9 @@ from handgrad.deriving.traced import OwnForward, Traced, traced
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.program.node import Node, Refused, within
 from handgrad.program.reading import libraries_of
+
+#: So many choices of numbers are tried where differences tell nothing on those before.
+_MOST_NUMBERS: Final = 4
 
 
 def derive(
@@ -78,7 +82,9 @@ def derive(
         for example in op_examples(forward, axes):
             try:
                 arguments = read_arguments(function, (), {**example, **named})
-                return Deriving(name, function, arguments, facts, assume or {}, wrt, save).run()
+                found = Deriving(name, function, arguments, facts, assume or {}, wrt, save)
+                # Letters of an op that are not free of each other give way to its samples.
+                return replace(found, every=False).run()
             except ArgumentError as error:
                 refusal = error
     for arguments in readings(function, arrays, named) if refusal is None else ():
@@ -92,7 +98,7 @@ def derive(
 
 @dataclass
 class Deriving:
-    """One derivation on its way."""
+    """One derivation on its way; `every` is as that of its samplers."""
 
     name: str
     function: Callable[..., Any]
@@ -101,6 +107,7 @@ class Deriving:
     assume: Mapping[str, float]
     wrt: Sequence[str] | None
     save: str | None = None
+    every: bool = True
 
     def run(self) -> Derivation:
         """The derivation. Raises UnreadableError for all that stands in its way.
@@ -149,7 +156,7 @@ class Deriving:
         for library in sorted(known | {own} - {""}, key=(own, "numpy", "torch", "jax").index):
             forward = OwnForward(self.function, library)
             with suppress(ArgumentError):
-                sampler = self._sampler(self.arguments, forward)
+                sampler = next(self._samplers(self.arguments, forward))
                 values = sampler.draw(np.random.default_rng(4), sampler.lengths())
                 found = called(forward.on_arrays(), sampler.arguments.parameters, values)
                 results[library] = list(leaves(found))
@@ -166,16 +173,26 @@ class Deriving:
         return OwnForward(self.function, usual)
 
     def _derived(self, arguments: Arguments) -> Derivation:
-        sampler = self._sampler(arguments, self.forward)
+        """The derivation on the first numbers on which differences tell whether it is right."""
+        refusal: UnprovedError | None = None
+        for sampler in islice(self._samplers(arguments, self.forward), _MOST_NUMBERS):
+            try:
+                return self._derived_on(sampler)
+            except UnprovedError as error:
+                refusal = refusal or error
+                if not error.is_rough:
+                    break
+        assert refusal is not None
+        raise refused(str(refusal), self.function, "a forward that stands its proof") from refusal
+
+    def _derived_on(self, sampler: Sampler) -> Derivation:
+        arguments = sampler.arguments
         found = self._traced(sampler)
         if any(spec.example is not None for spec in arguments.specs):
             sampler, found = self._with_letters(sampler, found)
         if self.forward.library != "numpy":
             self._refuse_changes(sampler)
-        try:
-            return self._smooth(found, sampler)
-        except UnprovedError as error:
-            raise refused(str(error), self.function, "a forward that stands its proof") from error
+        return self._smooth(found, sampler)
 
     def _refuse_changes(self, sampler: Sampler) -> None:
         """Raises UnreadableError for a forward that changes what it goes by."""
@@ -211,13 +228,19 @@ class Deriving:
                     f"derive: assume {fact.text!r}: {fact.name} is no array; allowed: an argument"
                 )
 
-    def _sampler(self, arguments: Arguments, forward: OwnForward) -> Sampler:
-        """Numbers that the forward is defined for. Raises ArgumentError where it always fails."""
-        sampler = Sampler(arguments, self.facts)
+    def _samplers(self, arguments: Arguments, forward: OwnForward) -> Iterator[Sampler]:
+        """Numbers that the forward is defined for, once for each choice of domains.
+
+        Raises ArgumentError where it always fails.
+        """
+        sampler = Sampler(arguments, self.facts, every=self.every)
         failed: Exception | None = None
         choice: tuple[Any, Any] | None = None  # the first that runs, or is finite once
         is_finite = False
+        found: list[Any] = []
         for _ in sampler.choices():
+            if sampler.domains in found:
+                continue
             values = sampler.draw(np.random.default_rng(1), sampler.lengths(), examples=True)
             try:
                 result = called(forward.on_arrays(), arguments.parameters, values)
@@ -226,17 +249,20 @@ class Deriving:
                 continue
             if _is_finite(result):
                 if all(map(_is_finite, self._further(sampler, forward))):
-                    return sampler
+                    found.append(sampler.domains)
+                    yield replace(sampler)
                 if not is_finite:
                     choice, is_finite = (dict(sampler.domains), sampler.order), True
             choice = choice or (dict(sampler.domains), sampler.order)
+        if found:
+            return
         if choice is None:
             raise ArgumentError(
                 f"derive: the forward fails on its example: {type(failed).__name__}: {failed}; "
                 "allowed: arrays or shapes that it takes"
             ) from failed
         sampler.domains, sampler.order = choice
-        return sampler
+        yield sampler
 
     def _further(self, sampler: Sampler, forward: OwnForward) -> Iterator[Any]:
         """Results on further numbers: those that are finite once may be so by chance."""

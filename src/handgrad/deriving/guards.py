@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from handgrad.deriving.arguments import Arguments
+from handgrad.deriving.arguments import Arguments, is_bare, parts_of
 from handgrad.program.arithmetic import COMPARISONS
 from handgrad.program.emit import Emitter
 from handgrad.program.node import World
@@ -45,27 +45,31 @@ def fixed_letters(world: World) -> dict[str, int]:
     """Letters that one length alone is allowed for."""
     found = {}
     for sign, left, right in size_rules(world):
-        for one, other in ((left, right), (right, left)):
-            if (
-                sign == "=="
-                and other.constant is not None
-                and one == Size.of(next(iter(one.letters)))
-            ):
-                found[next(iter(one.letters))] = other.constant
+        rest = left - right
+        if sign != "==" or len(rest.letters) != 1:
+            continue
+        (letter,) = rest.letters
+        start, slope = rest.at({letter: 0}).constant, rest.slope(letter)
+        if start is not None and slope and start % slope == 0:
+            found[letter] = -start // slope
     return found
 
 
 def checks(e: Emitter, arguments: Arguments, world: World, names: dict[str, str]) -> Iterator[str]:
     """Statements that raise a ValueError with one sentence; `names` are the arrays' variables."""
     for setting in arguments.settings:
-        if setting.letter or setting.is_free or len(setting.path) > 1:
+        if setting.letter or setting.is_free:
             continue
-        kind = arguments.parameters[setting.name].kind
+        kind = arguments.parameters[str(setting.path[0])].kind
         if kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
             continue
-        own = written_default(setting.value)
-        test = "is not" if own in ("None", "True", "False") else "!="
-        yield from _raising(f"{setting.name} {test} {own}", setting.name, own)
+        place, own = arguments.text(setting.path), written(setting.value)
+        if own is None:
+            shown, known, own = _known_by(setting.value, place)
+            test = f"{place} is not None and {shown} != {known!r}"
+        else:
+            test = f"{place} {'is not' if own in ('None', 'True', 'False') else '!='} {own}"
+        yield from _raising(test, place, own)
     given = {setting.letter for setting in arguments.settings if setting.letter}
     for spec in arguments.specs:
         for k, size in enumerate(spec.shape):
@@ -117,16 +121,46 @@ def _raising(test: str, what: str, allowed: str) -> Sequence[str]:
     )
 
 
+def _known_by(value: Any, given: str) -> tuple[str, Any, str]:
+    """An expression that tells an object such as a function from others, its value of it, and
+    words for it.
+    """
+    code = getattr(value, "__code__", None)
+    if code is not None and value.__name__ == "<lambda>":
+        line, shown = code.co_firstlineno, f"getattr({given}, '__code__', None)"
+        return f"getattr({shown}, 'co_firstlineno', 0)", line, f"the lambda of line {line}"
+    if hasattr(value, "__name__"):
+        return f"getattr({given}, '__name__', None)", value.__name__, value.__name__
+    if is_bare(type(value)):
+        name = type(value).__name__
+        return f"type({given}).__name__", name, name
+    return f"str({given})", str(value), str(value)
+
+
+def written(value: Any) -> str | None:
+    """A setting as it is written in a signature; None where it has no such form."""
+    if isinstance(value, bool | int | float | str | None):
+        text = repr(value)
+        return f"float({text!r})" if text.lstrip("-") in ("inf", "nan") else text
+    if isinstance(value, dict):
+        items = {key: written(each) for key, each in value.items()}
+        shown = ", ".join(f"{key!r}: {text}" for key, text in items.items())
+        return None if None in items.values() else f"{{{shown}}}"
+    if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
+        parts = [found for each in value if (found := written(each)) is not None]
+        joined = ", ".join(parts) + ("," if type(value) is tuple and len(parts) == 1 else "")
+        whole = f"[{joined}]" if isinstance(value, list) else f"({joined})"
+        return whole if len(parts) == len(value) else None
+    if (held := parts_of(value)) is None:
+        return None
+    inside = {name: written(each) for name, each in held.items()}
+    texts = ", ".join(f"{name}={text}" for name, text in inside.items())
+    return None if None in inside.values() else f"types.SimpleNamespace({texts})"
+
+
 def written_default(value: Any) -> str:
-    """A setting as it is written in a signature; None for what has no such form."""
-    plain = isinstance(value, bool | int | float | str | None) or (
-        isinstance(value, tuple | list)
-        and all(isinstance(each, bool | int | float | str | None) for each in value)
-    )
-    if not plain:
-        return "None"
-    text = repr(value)
-    return f"float({text!r})" if text.lstrip("-") in ("inf", "nan") else text
+    """A setting as it is written in a signature, and None for what has no such form."""
+    return written(value) or "None"
 
 
 def values_of(world: World) -> list[Node]:

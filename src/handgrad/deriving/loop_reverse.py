@@ -7,7 +7,7 @@ again, or has another shape in each round.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,12 +24,22 @@ Sweep = Callable[[list[Node], dict[int, Node], set[int]], None]
 
 
 class LoopReverse:
-    """The reverse of one loop node, from the adjoints of its parts."""
+    """The reverse of one loop node, from the adjoints of its parts.
+
+    before: those of the loop's constants so far, by their numbers, to which the rounds add theirs:
+    sums of their own would be as long again, in every round of a loop around this one.
+    """
 
     def __init__(
-        self, node: Node, given: dict[int, Node], live: set[int], depends: Depends, sweep: Sweep
+        self,
+        node: Node,
+        given: dict[int, Node],
+        live: set[int],
+        depends: Depends,
+        sweep: Sweep,
+        before: Mapping[int, Node],
     ) -> None:
-        self.node, self.given, self.live = node, given, live
+        self.node, self.given, self.live, self.before = node, given, live, before
         self.depends, self.sweep = depends, sweep
         self.loop: Loop = node.attrs["loop"]
         body = self.loop.body
@@ -89,7 +99,7 @@ class LoopReverse:
         operands = [
             *(n for _, n in fixed),
             *(self.given.get(i) or _zeros(c) for i, c in enumerate(self.carries)),
-            *(_zeros(self.constants[i]) for i in self.active),
+            *(self.before.get(i) or _zeros(self.constants[i]) for i in self.active),
         ]
         parts = looped(back, operands)
         result: list[Node | None] = [None] * nc + list(parts[:nk])

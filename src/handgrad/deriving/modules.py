@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from handgrad.deriving.arguments import Setting, Spec, mapped
+from handgrad.deriving.arguments import Setting, Spec, mapped, parts_of
 from handgrad.deriving.guards import written_default
 from handgrad.deriving.pair import DerivedPair
 from handgrad.deriving.proof import DoubleError, Proof, flat, single
@@ -63,8 +63,8 @@ def _returned(pair: DerivedPair, names: list[str], gradients: str) -> list[str]:
             return made.get(tree.path, "None")
         if isinstance(tree, dict):
             return f"{{{', '.join(f'{key!r}: {written(each)}' for key, each in tree.items())}}}"
-        if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-            raise UnprovedError("a named tuple has no gradient there")
+        if parts_of(tree) is not None:
+            raise UnprovedError(f"a {type(tree).__name__} has no gradient there")
         parts = ", ".join(map(written, tree))
         return f"[{parts}]" if isinstance(tree, list) else f"({parts}{',' * (len(tree) == 1)})"
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from handgrad.program.inplace import changes_carried
 from handgrad.program.node import FIXED, Loop, Node, Program
 from handgrad.program.sizes import Size
 
@@ -146,7 +147,8 @@ def _of_node(node: Node, known: Mapping[str, Order]) -> Orders:
         work = made + volume(node.args[1].shape, known)
     else:
         rows = of_size(node.args[0].shape[-1], known) if node.op in _CUBIC else CONSTANT
-        for operand in node.args:
+        # A selection reads of its array what it gives.
+        for operand in node.args[1:] if node.op == "getitem" else node.args:
             work += volume(operand.shape, known) * rows
     return Orders(work, made, made)
 
@@ -156,7 +158,10 @@ def _of_loop(loop: Loop, known: Mapping[str, Order]) -> Orders:
     body = loop.body
     inner = Orders(CONSTANT, CONSTANT, CONSTANT)
     within = {**known, loop.counter: rounds}
+    taken = {id(body.outputs[k]) for k in range(loop.carried) if changes_carried(loop, k)}
     for node in body.body:
+        if node.op == "part" and id(node) in taken:
+            continue  # changed in place by a loop inside
         one = _of_node(node, within)
         inner = Orders(*(a + b for a, b in zip(inner, one, strict=True)))
     return Orders(inner.operations * rounds, inner.made * rounds, inner.held)

@@ -14,10 +14,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from handgrad.deriving.arguments import Path, Setting, at, leaves, mapped
+from handgrad.deriving.arguments import Path, Setting, at, leaves, mapped, parts_of, with_parts
 from handgrad.deriving.pair import DerivedPair
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.deriving.samples import Sampler, called
+from handgrad.program.node import Node
 
 
 class Tolerances(NamedTuple):
@@ -37,6 +38,10 @@ class Tolerances(NamedTuple):
 _DOUBLE: Final = Tolerances(1e-9, (1e-6, 1e-5, 1e-4, 1e-3, 1e-7, 1e-8), 2e-6, 1e-6, 1e-4, 1e-3)
 #: Those of a forward that makes its arrays single.
 _SINGLE: Final = Tolerances(1e-5, (1e-2, 3e-3, 3e-2), 1e-3, 1e-2, 2e-2, 4e-2)
+#: Of differences with two steps: they tell of one slope where they differ by no more than this.
+_ALIKE: Final = 1e-3
+#: Primitives whose derivatives go by the gaps between the values that they find.
+_DECOMPOSITIONS: Final = frozenset({"eigh", "eig", "svd"})
 #: Of more arrays than these, several are moved at once where pieces meet.
 _MOST_ARRAYS: Final = 6
 
@@ -75,13 +80,20 @@ class Proof:
     @cached_property
     def is_single(self) -> bool:
         """Return whether the forward makes arrays single: its differences are rounded to that."""
+        return any(node.op == "single" for node in self._nodes())
+
+    @cached_property
+    def _decomposes(self) -> bool:
+        """Return whether the forward takes a matrix apart, by values that may be equal."""
+        return any(node.op in _DECOMPOSITIONS for node in self._nodes())
+
+    def _nodes(self) -> Iterator[Node]:
+        """The nodes of the forward, those in loops too."""
         waiting = [self.pair.traced.program]
         while waiting:
             body = waiting.pop().body
-            if any(node.op == "single" for node in body):
-                return True
+            yield from body
             waiting += [node.attrs["loop"].body for node in body if node.op == "loop"]
-        return False
 
     @property
     def tolerances(self) -> Tolerances:
@@ -188,10 +200,13 @@ class Proof:
             ):
                 return
         if slopes and any(np.isfinite(slopes)):
-            raise UnprovedError(
+            refusal = UnprovedError(
                 f"d{name} differs from differences of the forward where {trial.said} "
                 f"({exact:.6g}, {slopes[0]:.6g})"
             )
+            pairs = itertools.pairwise(sorted(slope for slope in slopes if np.isfinite(slope)))
+            refusal.is_rough = not any(abs(a - b) <= _ALIKE * (abs(a) + abs(b)) for a, b in pairs)
+            raise refusal
         if trial.is_first:
             raise UnprovedError(f"the forward has no differences in {name} on its example")
 
@@ -231,6 +246,8 @@ class Proof:
                 return  # a decomposition has no derivative there
             raise
         found = dict(zip(self.pair.wanted, gradients, strict=True))
+        if self._decomposes and not all(np.all(np.isfinite(each)) for each in gradients):
+            return  # its vectors or values have no derivative there
         for paths in self._together(trial):
             ways = {p: rng.standard_normal(np.shape(at(trial.values, p))) for p in paths}
             ends = [
@@ -250,12 +267,29 @@ class Proof:
             if not spread <= self.tolerances.smooth * (abs(right) + abs(left) + 1e-3):
                 continue
             if not abs(exact - right) <= self.tolerances.off * size:
+                if not self._is_linear(trial, ways, own, dys):
+                    continue
                 names = " and ".join("d" + "_".join(map(str, path)) for path in paths)
                 raise MeetingError(
                     f"{names} differs from differences on both sides where {trial.said} "
                     f"({exact:.6g}, {right:.6g})",
                     is_number=bool(np.isfinite(exact)),
                 )
+
+    def _is_linear(
+        self, trial: Trial, ways: Mapping[Path, Any], own: list[Any], dys: list[Any]
+    ) -> bool:
+        """Return whether the slope along a sum of directions is the sum of their slopes.
+
+        That of a median is not, though where all is equal both sides have the same along each.
+        """
+        rng, side = np.random.default_rng(12), self.tolerances.side
+        others = {path: rng.standard_normal(np.shape(way)) for path, way in ways.items()}
+        both = {path: way + others[path] for path, way in ways.items()}
+        ends = [self._own(moved(trial.values, w, side), trial.values) for w in (ways, others, both)]
+        slopes = [np.nan if end is None else _slope(end, own, dys, side) for end in ends]
+        size = sum(map(abs, slopes)) + 1e-3
+        return bool(abs(slopes[0] + slopes[1] - slopes[2]) <= self.tolerances.smooth * size)
 
     def _together(self, trial: Trial) -> list[list[Path]]:
         """The arrays that are moved at once: each alone, but of many those that are as elsewhere
@@ -310,8 +344,15 @@ class Proof:
                 parameters = self.sampler.arguments.parameters
                 y, cache = called(self.functions["forward"], parameters, copied(trial.values))
         except Exception as error:
-            if isinstance(error, ValueError) and "; allowed: " in str(error) and not trial.is_first:
-                return None, None, True
+            if isinstance(error, ValueError) and "; allowed: " in str(error):
+                if not trial.is_first:
+                    return None, None, True
+                if " is True at " in str(error) or " is False at " in str(error):
+                    raise UnprovedError(
+                        f"the way that the forward goes changes with the numbers of its arrays "
+                        f"({str(error).partition('; allowed: ')[0]}); write np.where, or a loop "
+                        "whose rounds no value decides"
+                    ) from error
             raise UnprovedError(
                 f"the emitted forward fails where {trial.said} ({type(error).__name__}: {error})"
             ) from error
@@ -360,8 +401,8 @@ def replaced(values: Any, path: Path, new: Any) -> Any:
     first, rest = path[0], path[1:]
     if isinstance(values, dict):
         return {k: replaced(v, rest, new) if k == first else v for k, v in values.items()}
-    if isinstance(first, str):
-        return values._replace(**{first: replaced(getattr(values, first), rest, new)})
+    if (parts := parts_of(values)) is not None:
+        return with_parts(values, {**parts, str(first): replaced(parts[str(first)], rest, new)})
     return type(values)(replaced(v, rest, new) if k == first else v for k, v in enumerate(values))
 
 

@@ -14,10 +14,12 @@ class UnreadableError(ArgumentError):
 class UnprovedError(Exception):
     """A derivation did not stand its proof; nothing of it is returned.
 
-    setting: the path of the setting at whose other value it did not.
+    setting: the path of the setting at whose other value it did not. is_rough: the differences of
+    the forward told nothing there, because no two of them were alike.
     """
 
     setting: tuple[str | int, ...] = ()
+    is_rough = False
 
 
 def refused(why: str, function: Any, allowed: str = "a forward without it") -> UnreadableError:

@@ -66,7 +66,12 @@ def sweep(body: list[Node], adjoint: dict[int, Node], live: set[int]) -> None:
             given = parts[id(n)]
             gradients: Iterable[Any]
             if n.op == "loop":
-                gradients = LoopReverse(n, given, live, depends, sweep).gradients()
+                before: dict[int, Node] = {}
+                for i in range(n.attrs["loop"].constants):
+                    is_summed = id(n.args[i]) in live and n.args[i].kind == "f"
+                    if is_summed and (so_far := adjoint.pop(id(n.args[i]), None)) is not None:
+                        before[i] = so_far
+                gradients = LoopReverse(n, given, live, depends, sweep, before).gradients()
             else:
                 gradients = vjp(n, tuple(map(given.get, range(len(n.value)))))
         elif id(n) in adjoint and id(n) in live:

@@ -21,8 +21,12 @@ _FIRST: Final = ((5, 6, 4, 7, 8, 3, 9, 10, 11, 12), (4, 8, 6, 12, 10, 16, 14, 18
 _SECOND: Final = ((6, 7, 5, 4, 3, 8, 10, 9, 12, 11), (6, 4, 8, 10, 12, 14, 16, 20, 18, 24))
 
 #: Orders of lengths: as above, the first letters the longest (a kernel is shorter than what it
-#: slides over), or the last; each also with even lengths.
-ORDERS: Final = tuple(itertools.product(("mixed", "falling", "rising"), (False, True)))
+#: slides over), or the last; each also with even lengths. ("long", 2) and ("short", 2) are as above
+#: but for the third letter.
+Order = tuple[str, int]
+ORDERS: Final[tuple[Order, ...]] = tuple(
+    itertools.product(("mixed", "falling", "rising"), (False, True))
+)
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Any]
 
@@ -46,12 +50,16 @@ DOMAINS: Final[dict[str, Draw]] = {
 
 @dataclass
 class Sampler:
-    """Draws arguments; `domains` are those of each array that is not drawn from all numbers."""
+    """Draws arguments; `domains` are those of each array that is not drawn from all numbers.
+
+    every: lengths are tried too in which one letter alone is the longest or the shortest.
+    """
 
     arguments: Arguments
     assumed: list[Assumption] = field(default_factory=list)
     domains: dict[Path, str] = field(default_factory=dict)
-    order: tuple[str, bool] = ORDERS[0]
+    order: Order = ORDERS[0]
+    every: bool = True
 
     def lengths(self) -> dict[str, int]:
         """A length for each letter: those of examples, where there are any."""
@@ -137,19 +145,25 @@ class Sampler:
         domains += [{p: name} for p in floats for name in DOMAINS if name != "any"]
         pairs = itertools.permutations(floats, 2) if len(floats) <= 4 else ()
         domains += [{p: "positive", q: "definite"} for p, q in pairs]
-        orders = ORDERS if self.lengths().keys() - self._of_examples() else ORDERS[:2]
-        for self.domains, self.order in itertools.product(domains, orders):
+        free = self.lengths().keys() - self._of_examples()
+        orders = ORDERS if free else ORDERS[:2]
+        places = range(len(self.arguments.letters) if free and self.every else 0)
+        others = itertools.product(domains[:2], itertools.product(("long", "short"), places))
+        for self.domains, self.order in [*itertools.product(domains, orders), *others]:
             yield
 
 
-def _lengths(order: str, even: bool, count: int, *, second: bool) -> Iterator[int]:
-    """Lengths for so many letters."""
-    if order == "mixed":
-        several = (_SECOND if second else _FIRST)[even]
-        return itertools.chain(several, itertools.count(25))
+def _lengths(order: str, how: int, count: int, *, second: bool) -> Iterator[int]:
+    """Lengths for so many letters; `how` is the letter's place, or whether they are even."""
+    if order in ("mixed", "long", "short"):
+        several = (_SECOND if second else _FIRST)[how if order == "mixed" else False]
+        found = list(itertools.islice(itertools.chain(several, itertools.count(25)), count))
+        if order != "mixed":
+            found[how] = 2 if order == "short" else 20 + found[how]
+        return iter(found)
     rising = range(5 if second else 3, count + (7 if second else 5))
-    found = rising if order == "rising" else reversed(rising)
-    return iter([n * (1 + even) for n in found])
+    span = rising if order == "rising" else reversed(rising)
+    return iter([n * (1 + how) for n in span])
 
 
 def called(

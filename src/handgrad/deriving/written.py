@@ -48,6 +48,8 @@ class Written:
                 found.append("import math" + (f" as {e.math}" if e.math != "math" else ""))
             modules = sorted(set(re.findall(r"\bscipy\.\w+(?=\.)", both)))
             found += [f"import {module}" for module in modules]
+            if "types.SimpleNamespace(" in both:
+                found.append("import types")
             if re.search(r"\bjax\.", both):
                 found.append("import jax")
             found += e.names.imports

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handgrad.program.expressions import Expressions
-from handgrad.program.inplace import VIEWS, chain
+from handgrad.program.inplace import VIEWS, chain, changes_carried
 from handgrad.program.node import Loop, Node, Program
 
 
@@ -22,6 +22,8 @@ class LoopWriting:
         self.results = body.outputs[: self.loop.carried]
         #: The changes in place of each carried array; none where it is made anew.
         self.inside = [chain(r, c) for r, c in zip(self.results, self.carries, strict=True)]
+        #: Whether rounds change them, by themselves or by a loop inside.
+        self.changes = [changes_carried(self.loop, k) for k in range(self.loop.carried)]
         self.stacks: dict[int, str] = {}
         #: Arrays that never change are stacked at the end, where there is a round for sure.
         self.is_listed = not e.library.changes and bool(self.loop.count.constant)
@@ -62,12 +64,15 @@ class LoopWriting:
             if self.results[k] is carry:
                 self._let(carry, first, carry.name)
                 continue
+            if e.library.changes and self.changes[k] and id(first) in e.owned:
+                e.name(carry, e.variables[id(first)])
+                continue
             called = self.wanted[k].name if k in self.wanted else ""
-            text = e.arg(first, 8 if self.inside[k] else 0)
+            text = e.arg(first, 8 if self.changes[k] else 0)
             name = e.names.fresh(carry.name or called or self.results[k].name or "carried")
             e.name(carry, name)
             is_new = first.op == "zeros" and id(first) not in e.variables
-            copies = e.library.copies if self.inside[k] and not is_new else ""
+            copies = e.library.copies if self.changes[k] and not is_new else ""
             e.line(f"{name} = {self._first(first, carry, text)}{copies}")
         for i in range(self.loop.carried, len(self.body.outputs)):
             if i in self.wanted:
@@ -105,6 +110,7 @@ class LoopWriting:
                 self._keep(i, out)
         anew = [k for k in range(loop.carried) if not self.inside[k]]
         own = [out for out in stacked.values() if id(out) not in places]
+        self.e.owned |= {id(self.carries[k]) for k in anew if self.changes[k]}
         self._compute(anew, own, [(self.carries[k], self.results[k]) for k in anew])
         for i, out in stacked.items():
             if id(out) not in places:

@@ -65,6 +65,8 @@ class Expressions(ABC):
         #: An array whose type new arrays have.
         self.like = ""
         self.uses: dict[int, int] = {}
+        #: Carried arrays that a loop inside may change, since nothing else reads them.
+        self.owned: set[int] = set()
         self.uses_math = False
 
     # Names and sizes

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.program.node import Node, as_node, world
+from handgrad.program.node import Node, as_node
 from handgrad.program.primitives.index import Slot
 from handgrad.program.sizes import Size
 
@@ -50,6 +50,8 @@ def _axes(part: Any) -> int:
 def _place(part: Any) -> Size:
     if isinstance(part, Size):
         return part
-    if isinstance(part, Node):
-        world().refuse("a slice between traced values")
+    if isinstance(part, Node):  # the lengths of sequences in an array, such as x[i, : n[i]]
+        from handgrad.program.primitives.fixed import count
+
+        return Size.of(count(part))
     return Size.of(part.__index__())

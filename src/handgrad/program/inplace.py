@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from handgrad.program.node import Node
+from handgrad.program.node import Loop, Node
 
 #: Nodes that change an array.
 CHANGES: Final = ("add_at", "store")
@@ -33,6 +33,25 @@ def last_read(
             reader = users[0]
         last = max(last, place[id(reader)])
     return last
+
+
+def changes_carried(loop: Loop, k: int) -> bool:
+    """Return whether the rounds of a loop change a carried array in place, or a loop inside that
+    nothing else in a round reads it beside.
+    """
+    carry, result = loop.body.inputs[loop.constants + k], loop.body.outputs[k]
+    if result is carry or chain(result, carry):
+        return result is not carry
+    if result.op != "part" or result.args[0].op != "loop":
+        return False
+    node, place = result.args[0], result.attrs["index"]
+    inner: Loop = node.attrs["loop"]
+    if place >= inner.carried or node.args[inner.constants + place] is not carry:
+        return False
+    readers = [n for n in loop.body.body for a in n.args if a is carry]
+    handed = any(out is carry for out in loop.body.outputs[: loop.carried])
+    is_alone = len(readers) == 1 and readers[0] is node and not handed
+    return is_alone and changes_carried(inner, place)
 
 
 def chain(result: Node, carry: Node) -> list[Node]:

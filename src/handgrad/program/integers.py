@@ -17,6 +17,16 @@ from handgrad.program.sizes import Size
 _COMPARISONS: Final = frozenset(each.name for each in COMPARISONS)
 
 
+def _on_bits(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """The methods of an operator on bits, which knows no letters; arrays have their own."""
+
+    def method(self: Any, other: Any) -> Any:
+        whole = is_whole(other) or type(other) is bool
+        return FUNCTIONS[name](int(self), int(other)) if whole else NotImplemented
+
+    return method, method
+
+
 class WholeNumber(ComparableOperand, ABC):
     """An integer with its size. No subclass of int: 0.5 * n would never ask it."""
 
@@ -117,16 +127,9 @@ class WholeNumber(ComparableOperand, ABC):
     def __rshift__(self, other: int) -> Any:
         return self // 2 ** int(other)
 
-    def __and__(self, other: Any) -> Any:
-        return int(self) & int(other)
-
-    def __or__(self, other: Any) -> Any:
-        return int(self) | int(other)
-
-    def __xor__(self, other: Any) -> Any:
-        return int(self) ^ int(other)
-
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+    __and__, __rand__ = _on_bits("bitwise_and")
+    __or__, __ror__ = _on_bits("bitwise_or")
+    __xor__, __rxor__ = _on_bits("bitwise_xor")
 
     @property
     def real(self) -> Any:

@@ -25,6 +25,7 @@ from handgrad.program.node import (
     replaced,
     world,
 )
+from handgrad.program.rounds import is_few
 from handgrad.program.sizes import ONE, Size
 from handgrad.program.trips import escaping, tree
 
@@ -162,7 +163,7 @@ class Rebuild:
                 if place is None or place[0] is not stack or place[1] != start + step * (end - at):
                     break
                 end += 1
-            if end > at + 1:
+            if end > at + 1 and not is_few(end - at, total):
                 low, high = sorted((start, start + step * (end - at - 1)))
                 if (low, high) != (0, total - 1):
                     stop = stack.shape[0] - (total - 1 - high) if high < total - 1 else None
@@ -256,7 +257,7 @@ class Rolling:
         stacked = sorted({j for i, j in used if i < n - 1 or (j, 1) not in carry_in})
         new = self.inner.new
         following = [new[id(self.last[j])] if d == 1 else carry_in[j, d - 1] for j, d in carried]
-        outputs = following + [new[id(self.last[j])] for j in stacked]
+        outputs = following + [self.inner.node(self.last[j], self.scope) for j in stacked]
         outputs += [node for node, _ in self.inner.checks]
         w.known = saved
         w.lengths.pop(self.letter)

@@ -215,10 +215,18 @@ def as_node(x: Operand) -> Node:
         x = x.constant
     if isinstance(x, bool | int | float | complex | np.generic) and np.ndim(x) == 0:
         return Node("const", (), {"value": x}, (), _kind(np.asarray(x)), x)
+    if isinstance(x, list | tuple) and _holds_nodes(x):
+        return build("pile", *x)
     x = np.asarray(x)
     if x.dtype.kind in "OSU":
         world().refuse(f"arrays of type {x.dtype} are not known")
     return Node("table", (), {"value": x}, tuple(map(Size.of, x.shape)), _kind(x), x)
+
+
+def _holds_nodes(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        return any(map(_holds_nodes, x))
+    return isinstance(x, Node | Size)
 
 
 def _kind(array: np.ndarray[Any, Any]) -> str:
@@ -287,7 +295,7 @@ def settle(node: Node) -> None:
     for depth, (loop, i) in enumerate(node.rounds):
         if now[depth : depth + 1] != ((loop, i),):
             count, total = w.counts[loop]
-            letters[f"t{depth}"] = count - 1 if i == total - 1 else i
+            letters[f"t{depth}"] = count.at(letters) - 1 if i == total - 1 else i
     node.shape = tuple(s.at(letters) for s in node.shape)
 
 

@@ -11,15 +11,25 @@ import numpy as np
 from handgrad.program.arithmetic import FUNCTIONS, ComparableOperand, alone, between
 from handgrad.program.integers import is_whole
 
-#: NumPy's functions of the operators; those on bits are of truths here.
+#: NumPy's functions of the operators.
 _FUNCTIONS: Final[dict[str, Any]] = {
-    **{name: getattr(np, name, None) for name in FUNCTIONS},
+    **{name: getattr(np, name.removeprefix("bitwise_"), None) for name in FUNCTIONS},
+    **{f"bitwise_{name}": getattr(np, f"bitwise_{name}") for name in ("and", "or", "xor")},
     "pow": np.power,
+}
+#: Those of truths, where an operator on bits has one of its own.
+_OF_TRUTHS: Final[dict[str, Any]] = {
     "bitwise_and": np.logical_and,
     "bitwise_or": np.logical_or,
     "bitwise_xor": np.not_equal,
     "bitwise_invert": np.logical_not,
 }
+
+
+def _kind(x: Any) -> str:
+    """The kind of an operand's type, as NumPy has it in `dtype.kind`."""
+    kind: str = (x if hasattr(x, "dtype") else np.asarray(x)).dtype.kind
+    return kind
 
 
 def _changing(name: str) -> Callable[[Any, Any], Any]:
@@ -74,6 +84,9 @@ class Operators(ComparableOperand, ABC):
     def flatten(self, order: str = "C") -> Any:
         return self.apply(np.ravel, self, order=order).copy()
 
+    def compress(self, condition: Any, axis: Any = None) -> Any:
+        return self.apply(np.compress, condition, self, axis)
+
     def fill(self, value: Any) -> None:
         self.assign(value)
 
@@ -87,6 +100,8 @@ class Operators(ComparableOperand, ABC):
         return bool((self == x).any())
 
     def operate(self, name: str, *operands: Any) -> Any:
+        if name in _OF_TRUTHS and all(_kind(each) == "b" for each in operands):
+            return self.apply(_OF_TRUTHS[name], *operands)
         return self.apply(_FUNCTIONS[name], *operands)
 
     __pos__, __invert__ = alone("positive"), alone("bitwise_invert")
@@ -94,10 +109,14 @@ class Operators(ComparableOperand, ABC):
     __and__, __rand__ = between("bitwise_and")
     __or__, __ror__ = between("bitwise_or")
     __xor__, __rxor__ = between("bitwise_xor")
+    __lshift__, __rlshift__ = between("bitwise_left_shift")
+    __rshift__, __rrshift__ = between("bitwise_right_shift")
     __iadd__, __isub__, __imul__ = _changing("add"), _changing("subtract"), _changing("multiply")
     __itruediv__, __ifloordiv__ = _changing("divide"), _changing("floor_divide")
     __imod__, __ipow__, __imatmul__ = _changing("remainder"), _changing("pow"), _changing("matmul")
     __iand__, __ior__ = _changing("bitwise_and"), _changing("bitwise_or")
+    __ixor__, __ilshift__ = _changing("bitwise_xor"), _changing("bitwise_left_shift")
+    __irshift__ = _changing("bitwise_right_shift")
 
     def __abs__(self) -> Any:
         return self.apply(np.absolute, self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from opcode import opname
 from typing import Any
@@ -52,21 +53,21 @@ def fixed(size: Size | int) -> int:
 def settled(size: Size, born: tuple[tuple[int, int], ...]) -> Size:
     """A size that was made in some rounds, in those that the trace is in now."""
     w = world()
-    letters: dict[str, Size | int] = {}
-    for depth, (number, i) in enumerate(born):
+    for depth, (number, i) in reversed(list(enumerate(born))):
         letter = f"t{depth}"
         now = w.open[depth] if depth < len(w.open) else (-1, -1)
         if letter not in size.letters or now == (number, i):
             continue
-        count, total = w.counts[number]
+        count, total = w.counts[number]  # in the letters of the rounds around it, which come next
         if now[0] == number:
-            letters[letter] = Size.of(letter) - (now[1] - i)
+            value: Size | int = Size.of(letter) - (now[1] - i)
         elif i == total - 1:
-            letters[letter] = count - 1
+            value = count - 1
         else:
-            letters[letter] = i
-            fixed(count)
-    return size.at(letters)
+            value = i
+            fixed(settled(count, born[:depth]))
+        size = size.at({letter: value})
+    return size
 
 
 def rounds(count: Size | int, element: Callable[[Size], Any]) -> Iterator[Any]:
@@ -113,11 +114,50 @@ def _leave(number: int, whole: bool) -> None:
             return
 
 
-class Iterable:
-    """A thing that a loop goes over: how many rounds, and the element at a counter."""
+@contextmanager
+def within_round(now: tuple[tuple[int, int], ...]) -> Iterator[None]:
+    """What is made here belongs to a round that has ended, as does a list that it has filled.
 
-    def __init__(self, count: Size | int, element: Callable[[Size], Any]) -> None:
-        self.count, self.element = Size.of(count), element
+    Nothing changes where the trace is in that round, or in one of another loop.
+    """
+    w = world()
+    depth = len(w.open)
+    if w.events is None or len(now) <= depth or list(now[:depth]) != w.open:
+        yield
+        return
+    at = 1 + max(k for k, e in enumerate(w.events) if _is_in(e, now))
+    while isinstance(mark := w.events[at], Mark) and mark.letter != f"t{len(now) - 1}":
+        at += 1
+    after, w.events = w.events[at:], w.events[:at]
+    ended, w.open = w.open, list(now)
+    lengths = {f"t{k}": now[k][1] for k in range(depth, len(now))}
+    w.lengths.update(lengths)
+    try:
+        yield
+    finally:
+        w.events += after
+        w.open = ended
+        for letter in lengths:
+            del w.lengths[letter]
+
+
+def _is_in(event: Any, now: tuple[tuple[int, int], ...]) -> bool:
+    return isinstance(event, Node) and event.rounds[: len(now)] == now
+
+
+class Iterable:
+    """A thing that a loop goes over: how many rounds, and the element at a counter.
+
+    line: the first number and the step of one that goes over numbers, as a range does.
+    """
+
+    def __init__(
+        self,
+        count: Size | int,
+        element: Callable[[Size], Any],
+        line: tuple[Size, Size] | None = None,
+    ) -> None:
+        self.count, self.element, self.line = Size.of(count), element, line
 
     def __iter__(self) -> Iterator[Any]:
         return entered(self.count, self.element, sys._getframe(1))
@@ -157,6 +197,11 @@ def entered(count: Size, element: Callable[[Size], Any], frame: Any) -> Iterator
     return iter([element(Size.of(i)) for i in range(fixed(count))])
 
 
+def is_few(number: int, total: int) -> bool:
+    """Return whether rounds are so few that they are as many whatever the count of all is."""
+    return number <= total - number
+
+
 def runs(nodes: list[Node]) -> list[tuple[int, int, Size | None]]:
     """Stretches of nodes that successive rounds of one loop made, in order or in reverse.
 
@@ -174,7 +219,11 @@ def runs(nodes: list[Node]) -> list[tuple[int, int, Size | None]]:
         length: Size | None = None
         if loop is not None:
             count, total = world().counts[nodes[start].rounds[loop[0]][0]]
-            length = count - (total - (end - start))
+            if is_few(end - start, total):
+                found += [(k, k + 1, None) for k in range(start, end - 1)]
+                start = end - 1
+            else:
+                length = count - (total - (end - start))
         found.append((start, end, length))
         start = end
     return found
@@ -183,7 +232,8 @@ def runs(nodes: list[Node]) -> list[tuple[int, int, Size | None]]:
 def _loop(a: Node, b: Node) -> tuple[int, int] | None:
     """The depth of a finished loop whose successive rounds made two nodes, and their order."""
     depth = next(
-        (d for d, (p, q) in enumerate(zip(a.rounds, b.rounds, strict=False)) if p != q), -1
+        (d for d, (p, q) in enumerate(zip(a.rounds, b.rounds, strict=False)) if p != q),
+        -1,
     )
     if depth < 0 or a.rounds[depth][0] != b.rounds[depth][0]:
         return None

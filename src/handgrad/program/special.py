@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -12,8 +13,9 @@ import numpy as np
 
 from handgrad.program.arithmetic import FUNCTIONS
 from handgrad.program.integers import is_whole
-from handgrad.program.node import Node, as_node, world
-from handgrad.program.rounds import Pile
+from handgrad.program.node import FIXED, Node, as_node, world
+from handgrad.program.primitives.table import CREATION
+from handgrad.program.rounds import Iterable, Pile, within_round
 from handgrad.program.sizes import Size
 from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, traced
 
@@ -63,10 +65,70 @@ def _array(x: Any, dtype: Any = None, **_: Any) -> Any:
     if type(x) is Pile and x.array is not None:
         out = x.array
     elif isinstance(x, list | tuple):
-        out = call(np.stack, [_array(v) if isinstance(v, list | tuple) else v for v in x])
+        parts = [_array(v) if isinstance(v, list | tuple) and traced(v) else v for v in x]
+        parts = [_array(v) if isinstance(v, list | tuple) else v for v in parts]
+        with within_round(_round_of(parts)):
+            out = call(np.stack, parts)
     else:
         out = traced_array(x).copy()
     return out if dtype is None else out.astype(dtype)
+
+
+@special(np.apply_along_axis)
+def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """A function of each line along an axis, in a loop; its own axes come in the axis' place."""
+    x = traced_array(arr)
+    if x.ndim == 1:
+        return func1d(x, *args, **kwargs)
+    axis = int(axis) % x.ndim
+    lines = call(np.moveaxis, x, axis, -1)
+    lead = lines.shape[:-1]
+    flat = lines if x.ndim == 2 else lines.reshape((-1, lines.shape[-1]))
+    found = _array([func1d(line, *args, **kwargs) for line in flat])
+    if x.ndim > 2:
+        found = found.reshape((*lead, *found.shape[1:]))
+    own = range(found.ndim - len(lead))
+    places = [len(lead) + k for k in own], [axis + k for k in own]
+    return call(np.moveaxis, found, *places) if own else found
+
+
+class Vectorized:
+    """np.vectorize as the traced function sees it: a loop over the elements of its arguments."""
+
+    def __init__(
+        self, pyfunc: Callable[..., Any], *_: Any, signature: Any = None, **__: Any
+    ) -> None:
+        if signature is not None:
+            world().refuse("np.vectorize with a signature is not known; write a loop")
+        self._function = pyfunc
+
+    def __call__(self, *args: Any) -> Any:
+        if not traced(args):
+            return np.vectorize(self._function)(*args)
+        first, *others = call(np.broadcast_arrays, *args)
+        flat = [each.reshape((-1,)) for each in (first, *others)]
+        n = flat[0].shape[0]
+        count = n.size if type(n) is TracedInt else n
+        places = Iterable(count, lambda k: TracedInt(world().length(k), k))
+        found = _array([self._function(*(each[k] for each in flat)) for k in places])
+        return found.reshape(first.shape)
+
+
+@special(np.fromiter)
+def _fromiter(iter: Any, dtype: Any = None, count: int = -1, **_: Any) -> Any:
+    found = list(iter)
+    found = found if count < 0 else found[:count]
+    return _array(found, dtype) if traced(found) else np.array(found, dtype)
+
+
+CREATION.add(np.fromiter)
+
+
+def _round_of(parts: list[Any]) -> tuple[tuple[int, int], ...]:
+    """The rounds, of loops around each other, that all traced arrays of a list were made in."""
+    known = [v.node.rounds for v in parts if type(v) is Tracer and v.node.op not in FIXED]
+    alike = itertools.takewhile(lambda each: len(set(each)) == 1, zip(*known, strict=False))
+    return tuple(each[0] for each in alike)
 
 
 @special(np.astype)

@@ -17,7 +17,7 @@ from handgrad.program.node import Node, world
 from handgrad.program.primitives.table import CREATION
 from handgrad.program.rounds import Iterable, Pile, guard, runs
 from handgrad.program.sizes import ONE, Size
-from handgrad.program.special import size_quotient, traced_array
+from handgrad.program.special import Vectorized, size_quotient, traced_array
 from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, call_method, traced, wrap
 
 ARRAY_MODULES = ("numpy", "scipy", "math")
@@ -86,7 +86,7 @@ def _range(*args: Any) -> Any:
         count = Size.of(0)
     if not any(map(traced, args)) and world().length(count) < 2:
         return builtins.range(*args)
-    return Iterable(count, lambda k: wrap(start + step * k))
+    return Iterable(count, lambda k: wrap(start + step * k), (start, step))
 
 
 def _whole_size(x: Any) -> Size:
@@ -118,7 +118,10 @@ def _reversed(x: Any) -> Any:
     known = iterable(x)
     if known is None:
         return builtins.reversed(x)
-    return Iterable(known.count, lambda k: known.element(known.count - 1 - k))
+    line = known.line
+    if line is not None:
+        line = line[0] + line[1] * (known.count - 1), -line[1]
+    return Iterable(known.count, lambda k: known.element(known.count - 1 - k), line)
 
 
 def _iter(x: Any, *sentinel: Any) -> Any:
@@ -249,13 +252,25 @@ def _reduce(f: Callable[..., Any], x: Any, initial: Any = _NONE) -> Any:
     return total
 
 
-def _product(*parts: Any) -> Iterator[tuple[Any, ...]]:
+def _product(*parts: Any, repeat: int = 1) -> Iterator[tuple[Any, ...]]:
+    parts *= repeat
     if not parts:
         yield ()
         return
     for value in each(parts[0]):
         for rest in _product(*parts[1:]):
             yield (value, *rest)
+
+
+def _combinations(x: Any, r: int) -> Iterator[tuple[Any, ...]]:
+    known = iterable(x)
+    if known is None or r != 2:
+        yield from itertools.combinations(x, r)
+        return
+    for first in Iterable(known.count - 1, lambda k: k):
+        after = functools.partial(operator.add, first + 1)
+        for later in Iterable(known.count - 1 - first, after):
+            yield known.element(first), known.element(later)
 
 
 def _pairwise(x: Any) -> Any:
@@ -271,6 +286,7 @@ ROUNDS: dict[Any, Any] = {
     itertools.accumulate: _accumulate,
     itertools.product: _product,
     itertools.pairwise: _pairwise,
+    itertools.combinations: _combinations,
 }
 
 _SCALARS: dict[Any, Any] = {
@@ -357,6 +373,8 @@ class Module:
             return shown_module(value)
         if name in ("r_", "c_"):
             return Indexer(value)
+        if value is np.vectorize:
+            return Vectorized
         if isinstance(value, type) and issubclass(value, np.generic) and value in _SCALARS:
             return _SCALARS[value]
         return shown_function(value) if is_function(value) else value

@@ -314,8 +314,11 @@ def unwrap(x: Any) -> Any:
     if kind is dict:
         return {k: unwrap(v) for k, v in x.items()}
     if kind is Iterable:
-        return [unwrap(v) for v in list(x)]
-    return x
+        if x.line is None:
+            return [unwrap(v) for v in list(x)]
+        start, step = x.line
+        return call(np.arange, *map(wrap, (start, start + step * x.count, step))).node
+    return list(x) if kind is range else x
 
 
 def wrap(x: Any) -> Any:

@@ -26,6 +26,7 @@ from handgrad.program.primitives import select as select
 from handgrad.program.primitives import signals as signals
 from handgrad.program.primitives import special as special
 from handgrad.program.primitives import statistics as statistics
+from handgrad.program.primitives import structured as structured
 from handgrad.program.primitives import triangles as triangles
 
 with suppress(ImportError):  # users without SciPy don't call its functions

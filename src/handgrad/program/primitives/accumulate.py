@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from handgrad.program.node import PRIMITIVES, Node, Primitive, as_node, build
 from handgrad.program.primitives.analytic import finite_below
 from handgrad.program.primitives.axes import axis_of, broadcast, product
+from handgrad.program.primitives.fixed import constant
+from handgrad.program.primitives.index import Slot, section
 from handgrad.program.primitives.pointwise import cast
+from handgrad.program.primitives.rearrange import moveaxis
 from handgrad.program.primitives.reduce import (
     before,
     boxes,
@@ -21,9 +24,10 @@ from handgrad.program.primitives.reduce import (
     shifted,
 )
 from handgrad.program.primitives.table import FUNCTIONS, applied, helper, known, refuse
-from handgrad.program.sizes import ONE
+from handgrad.program.sizes import ONE, Size
 
 Array = NDArray[Any]
+ZERO = Size.of(0)
 RUNS = ({"axis": 0}, {"axis": 2})
 
 
@@ -198,6 +202,22 @@ def running_extreme(largest: bool) -> Any:
         return applied(np.take_along_axis, x, index, axis)
 
     return signature
+
+
+@known((np.add, "reduceat"))
+def sums_at(x: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Node:
+    """Sums from each place to the next, the last to the end."""
+    x, axis = line_of(x, axis, dtype, out)
+    lines, starts = moveaxis(x, axis, 0), as_node(indices)
+    count = starts.shape[0]
+    sides = section(starts, 0, ZERO, count - 1), section(starts, 0, ONE, count)
+    rising = build("all", build("less", *sides), axis=(0,), keepdims=False)
+    if not constant(rising):
+        refuse("np.add.reduceat at places that do not rise is not known")
+    place = build("searchsorted", starts, build("arange", size=lines.shape[0]), side="right")
+    zeros = build("zeros", shape=(count + 1, *lines.shape[1:]))
+    sums = build("add_at", zeros, lines, place, index=(Slot(0),))
+    return moveaxis(section(sums, 0, ONE, count + 1), 0, axis)
 
 
 FUNCTIONS[np.maximum, "accumulate"] = running_extreme(largest=True)

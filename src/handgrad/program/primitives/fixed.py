@@ -44,8 +44,22 @@ def count(size: Any) -> int:
     return fixed(size)
 
 
+def is_within(a: Size, b: Size) -> bool:
+    """Return whether a size is no larger than another, as on the example: the emitted function
+    checks it. For signatures, of which shapes are not made again.
+    """
+    w = world()
+    outcome = w.length(a) <= w.length(b)
+    if (b - a).constant is None:
+        guard("__le__", a, b, outcome)
+    return outcome
+
+
 def smaller(a: Size, b: Size) -> Size:
-    """The smaller of two sizes as on the example, guarded where letters leave it open."""
+    """The smaller of two sizes as on the example, guarded where letters leave it open.
+
+    For shapes, which are made again with the nodes that a trace leaves.
+    """
     w = world()
     if w.length(a) > w.length(b):
         a, b = b, a

@@ -17,7 +17,7 @@ from handgrad.program.primitives.axes import (
 )
 from handgrad.program.primitives.fixed import constant
 from handgrad.program.primitives.record import Sample, Shaped, record
-from handgrad.program.primitives.table import known, refuse
+from handgrad.program.primitives.table import applied, known
 from handgrad.program.sizes import ONE, Size
 
 Shape = tuple[Size, ...]
@@ -172,15 +172,17 @@ def spread(x: Any, shape: Shape) -> Node:
     return build("broadcast_to", x, shape=shape)
 
 
-def in_c_order(order: str) -> None:
-    if order not in ("C", "A", "K"):
-        refuse(f"elements in order {order!r} are not known", "x.T.reshape(...).T")
+def in_columns(order: str) -> bool:
+    """Return whether the first axis is the one that runs fastest, as in Fortran."""
+    return order == "F"
 
 
 @known(np.reshape)
 def reshape(x: Any, shape: Any = None, order: str = "C", *, copy: Any = None) -> Node:
-    in_c_order(order)
     x = as_node(x)
+    if in_columns(order):
+        turned = reshape(applied(np.transpose, x), tuple(reversed(sizes(shape))))
+        return applied(np.transpose, turned)
     new = list(sizes(shape))
     for i, s in enumerate(new):
         if s.constant == -1:
@@ -192,8 +194,9 @@ def reshape(x: Any, shape: Any = None, order: str = "C", *, copy: Any = None) ->
 
 @known(np.ravel, "flatten")
 def ravel(x: Any, order: str = "C") -> Node:
-    in_c_order(order)
     x = as_node(x)
+    if in_columns(order):
+        x = applied(np.transpose, x)
     return build("reshape", x, shape=(product(x.shape),))
 
 

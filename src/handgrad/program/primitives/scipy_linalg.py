@@ -79,7 +79,10 @@ def scipy_cholesky(
 
 
 def _logm(*_: Any, **__: Any) -> Node:
-    refuse("the logarithm of a matrix is not known", "np.linalg.eigh and the log of its values")
+    refuse(
+        "roots and logarithms of matrices are not known",
+        "np.linalg.eigh and the root or the log of its values",
+    )
 
 
 if importlib.util.find_spec("scipy"):

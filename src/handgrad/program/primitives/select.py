@@ -10,7 +10,7 @@ from handgrad.program.primitives.axes import axis_of, broadcast, product
 from handgrad.program.primitives.fixed import constant, count
 from handgrad.program.primitives.index import Slot, along, mask_size
 from handgrad.program.primitives.joining import concatenate, pieces, stack
-from handgrad.program.primitives.rearrange import ravel, reshape, spread
+from handgrad.program.primitives.rearrange import ravel, reshape, sizes, spread
 from handgrad.program.primitives.record import (
     Sample,
     Shaped,
@@ -61,6 +61,46 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Node, ...]:
 @creation(np.diag_indices)
 def diag_indices(n: Any, ndim: int = 2) -> tuple[Node, ...]:
     return (applied(np.arange, n),) * ndim
+
+
+@known(np.tril_indices_from)
+def tril_indices_from(arr: Any, k: Any = 0) -> tuple[Node, ...]:
+    n, m = as_node(arr).shape
+    return tril_indices(n, k, m)
+
+
+@known(np.triu_indices_from)
+def triu_indices_from(arr: Any, k: Any = 0) -> tuple[Node, ...]:
+    n, m = as_node(arr).shape
+    return triu_indices(n, k, m)
+
+
+@known(np.isin)
+def isin(element: Any, test_elements: Any, *_: Any, invert: Any = False, **__: Any) -> Node:
+    """True where an element equals one of the others."""
+    x, others = as_node(element), ravel(test_elements)
+    same = build("equal", reshape(x, (*x.shape, ONE)), others)
+    found = build("any", same, axis=(x.ndim,), keepdims=False)
+    return build("logical_not", found) if invert else found
+
+
+@known(np.resize)
+def resize(a: Any, new_shape: Any) -> Node:
+    """The elements again and again, as far as the new shape goes."""
+    x, shape = ravel(a), sizes(new_shape)
+    places = build("remainder", build("arange", size=product(shape)), as_node(x.shape[0]))
+    return reshape(build("getitem", x, places, index=(Slot(0),)), shape)
+
+
+@known(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Node, ...]:
+    """For each axis the place of an element that is numbered through."""
+    rest, out = as_node(indices), []
+    lengths = sizes(shape)
+    for n in reversed(lengths) if order == "C" else lengths:
+        out.append(build("remainder", rest, as_node(n)))
+        rest = build("floor_divide", rest, as_node(n))
+    return tuple(reversed(out)) if order == "C" else tuple(out)
 
 
 @known(np.flatnonzero)
@@ -328,6 +368,8 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Node:
     i = as_node(x)
     length = int(i.value.max()) + 1 if np.size(i.value) else 0
     least = Size.of(minlength)
+    if i.op == "table" and least.constant is not None:
+        least = Size.of(max(length, least.constant))
     if world().length(least) < length:
         refuse("the length of np.bincount is not known", "minlength=K with K above all numbers")
     values = as_node(1 if weights is None else weights)

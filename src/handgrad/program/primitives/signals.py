@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.program.node import Node, as_node, build, world
+from handgrad.program.node import Node, as_node, build
 from handgrad.program.primitives.contract import conjugated, contract
-from handgrad.program.primitives.fixed import count
+from handgrad.program.primitives.fixed import count, is_within
 from handgrad.program.primitives.index import Slot
 from handgrad.program.primitives.rearrange import flip
 from handgrad.program.primitives.repeating import constant_pad, sliding_window_view
@@ -17,7 +17,7 @@ ZERO = Size.of(0)
 
 
 def slid(x: Node, v: Node, mode: Any) -> Node:
-    """Products of the shorter sequence with each window of the longer one."""
+    """Products of a sequence with each window of another, which is longer unless it is full."""
     n = v.shape[0]
     if mode in ("full", 2):
         x = constant_pad(x, [(n - 1, n - 1)], 0)
@@ -31,7 +31,7 @@ def slid(x: Node, v: Node, mode: Any) -> Node:
 @known(np.convolve)
 def convolve(a: Any, v: Any, mode: Any = "full") -> Node:
     x, kernel = as_node(a), as_node(v)
-    if world().length(kernel.shape[0]) > world().length(x.shape[0]):
+    if mode not in ("full", 2) and not is_within(kernel.shape[0], x.shape[0]):
         x, kernel = kernel, x
     return slid(x, flip(kernel, 0), mode)
 
@@ -39,7 +39,7 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Node:
 @known(np.correlate)
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Node:
     x, kernel = as_node(a), conjugated(as_node(v))
-    if world().length(kernel.shape[0]) > world().length(x.shape[0]):
+    if not is_within(kernel.shape[0], x.shape[0]):
         return flip(slid(kernel, x, mode), 0)
     return slid(x, kernel, mode)
 

@@ -228,6 +228,41 @@ FUNCTIONS[np.nanvar] = over_numbers(np.var)
 FUNCTIONS[np.nanstd] = over_numbers(np.std)
 
 
+@known(np.cov)
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: Any = True,
+    bias: Any = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Node:
+    """Products of centred variables, which are rows, over N - 1."""
+    if fweights is not None or aweights is not None:
+        refuse("weights of np.cov are not known", "the weighted products themselves")
+    parts = [applied(np.atleast_2d, x) for x in (m, y) if x is not None]
+    if not rowvar:
+        parts = [x if as_node(m).ndim < 2 else applied(np.transpose, x) for x in parts]
+    x = parts[0] if len(parts) == 1 else applied(np.concatenate, parts, 0)
+    d = x - applied(np.mean, x, 1, keepdims=True)
+    less = (0 if bias else 1) if ddof is None else ddof
+    products = applied(np.matmul, d, applied(np.transpose, d))
+    return applied(np.squeeze, products) / (as_node(x.shape[1]) - as_node(less))
+
+
+@known(np.corrcoef)
+def corrcoef(x: Any, y: Any = None, rowvar: Any = True, **_: Any) -> Node:
+    """Covariances over the deviations of both variables."""
+    c = cov(x, y, rowvar)
+    if not c.ndim:
+        return c / c
+    deviations = build("sqrt", applied(np.diagonal, c))
+    return c / applied(np.outer, deviations, deviations)
+
+
 @known(*filter(None, (getattr(np, name, None) for name in ("trapezoid", "trapz"))))
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Node:
     """The area by trapezoids: half the sum of neighbours times their distance."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from handgrad.program.node import Node, as_node, build
 from handgrad.program.primitives.axes import axis_of, same
-from handgrad.program.primitives.fixed import constant, count, smaller
+from handgrad.program.primitives.fixed import constant, is_within, smaller
 from handgrad.program.primitives.index import ALL, Slot, zeros_for
 from handgrad.program.primitives.rearrange import ravel, reshape, sizes
 from handgrad.program.primitives.record import Gradients, Sample, Shaped, record
@@ -41,21 +41,30 @@ for name, function in (("tril", np.tril), ("triu", np.triu)):
     )
 
 
-def diagonal_size(x: Node, offset: int, axis1: int, axis2: int) -> Size:
+def shifts(offset: Size | int) -> tuple[Size, Size]:
+    """By how much a diagonal lies lower and farther right; which, is as on the example."""
+    right = Size.of(offset)
+    return (ZERO, right) if smaller(ZERO, right) == ZERO else (-right, ZERO)
+
+
+def diagonal_size(x: Node, offset: Size | int, axis1: int, axis2: int) -> Size:
     """The length of a diagonal: rows or columns, the fewer, after the offset."""
     rows, columns = x.shape[axis1], x.shape[axis2]
-    far, along = Size.of(abs(offset)), columns if offset > 0 else rows
-    if offset and smaller(far, along) != far:
+    down, right = shifts(offset)
+    far, along = (down, rows) if right == ZERO else (right, columns)
+    if far != ZERO and smaller(far, along) != far:
         return ZERO
-    return smaller(rows + min(offset, 0), columns - max(offset, 0))
+    return smaller(rows - down, columns - right)
 
 
-def diagonal_shape(x: Node, axis1: int, axis2: int, offset: int) -> Shaped:
+def diagonal_shape(x: Node, axis1: int, axis2: int, offset: Size | int) -> Shaped:
     rest = tuple(s for i, s in enumerate(x.shape) if i not in (axis1, axis2))
     return (*rest, diagonal_size(x, offset, axis1, axis2)), x.kind
 
 
-def diagonal_vjp(g: Node, y: Node, x: Node, axis1: int, axis2: int, offset: int) -> Gradients:
+def diagonal_vjp(
+    g: Node, y: Node, x: Node, axis1: int, axis2: int, offset: Size | int
+) -> Gradients:
     """The gradient put on the diagonal of zeros."""
     first, second = places(y.shape[-1], offset)
     index = tuple(Slot(0) if a == axis1 else Slot(1) if a == axis2 else ALL for a in range(x.ndim))
@@ -67,10 +76,19 @@ def diagonal_vjp(g: Node, y: Node, x: Node, axis1: int, axis2: int, offset: int)
     return (build("store", zeros_for(g, x), turned, first, second, index=index),)
 
 
-def places(length: Size, offset: int) -> tuple[Node, Node]:
+def places(length: Size, offset: Size | int) -> tuple[Node, Node]:
     """Rows and columns of a diagonal."""
     i = build("arange", size=length)
-    return i + max(-offset, 0), i + max(offset, 0)
+    down, right = shifts(offset)
+    return i + as_node(down), i + as_node(right)
+
+
+def diagonal_text(name: str) -> Any:
+    def text(e: Any, n: Node) -> str:
+        x, offset = e.arg(n.args[0]), e.size(n.attrs["offset"])
+        return f"{name}({x}, {offset}, {n.attrs['axis1']}, {n.attrs['axis2']})"
+
+    return text
 
 
 record(
@@ -78,14 +96,8 @@ record(
     lambda x, axis1, axis2, offset: np.diagonal(x, offset, axis1, axis2),
     diagonal_shape,
     diagonal_vjp,
-    text=lambda e, n: (
-        f"np.diagonal({e.arg(n.args[0])}, {n.attrs['offset']},"
-        f" {n.attrs['axis1']}, {n.attrs['axis2']})"
-    ),
-    torch=lambda e, n: (
-        f"torch.diagonal({e.arg(n.args[0])}, {n.attrs['offset']},"
-        f" {n.attrs['axis1']}, {n.attrs['axis2']})"
-    ),
+    text=diagonal_text("np.diagonal"),
+    torch=diagonal_text("torch.diagonal"),
     samples=(
         Sample(("M M",), {"axis1": 0, "axis2": 1, "offset": 0}),
         Sample(("M M L",), {"axis1": 1, "axis2": 0, "offset": 1}),
@@ -103,7 +115,7 @@ def diagonal(x: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Node:
         x,
         axis1=axis_of(constant(axis1), x.ndim),
         axis2=axis_of(constant(axis2), x.ndim),
-        offset=count(offset),
+        offset=offset_of(offset),
     )
 
 
@@ -113,8 +125,10 @@ def diag(v: Any, k: Any = 0) -> Node:
     x = as_node(v)
     if x.ndim == 2:
         return diagonal(x, k)
-    offset = count(k)
-    size = x.shape[0] + abs(offset)
+    offset = offset_of(k)
+    is_within(ZERO, Size.of(offset))
+    down, right = shifts(offset)
+    size = x.shape[0] + down + right
     first, second = places(x.shape[0], offset)
     kind = {} if x.kind == "f" else {"kind": x.kind}
     zeros = build("zeros", shape=(size, size), **kind)
@@ -162,6 +176,6 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Node:
         refuse("np.fill_diagonal with wrap= is not known", "x[i, j] = value")
     length = a.shape[0]
     for other in a.shape[1:]:
-        length = smaller(length, other)
+        length = length if is_within(length, other) else other
     i = build("arange", size=length)
     return build("store", a, val, *(i,) * a.ndim, index=tuple(map(Slot, range(a.ndim))))
