@@ -59,14 +59,13 @@ def _both(known: Fault, told: Told, *, is_one: bool) -> Fault:
         return replace(known, message=message, line=fault.line) if line == 0 else known
     if known.kind in _NO_CAUSES:
         return fault
-    if not line and told.words < _CONTRIVED:
-        if known.kind == _ZERO or (known.kind, known.term) == (_COTANGENT, ""):
-            return replace(fault, alternatives=((known.kind, known.term), *fault.alternatives))
-        if known.kind in _NUMBERS:
-            cause = fault.message.removeprefix(f"d{fault.gradient}: ")
-            message = f"{known.message}: {cause}"
-            changed = replace(known, message=message, line=fault.line, diff=fault.diff)
-            return replace(changed, alternatives=((fault.kind, fault.term), *known.alternatives))
+    if not line and (known.kind == _ZERO or (known.kind, known.term) == (_COTANGENT, "")):
+        return replace(fault, alternatives=((known.kind, known.term), *fault.alternatives))
+    if not line and known.kind in _NUMBERS and told.words < _CONTRIVED:
+        cause = fault.message.removeprefix(f"d{fault.gradient}: ")
+        message = f"{known.message}: {cause}"
+        changed = replace(known, message=message, line=fault.line, diff=fault.diff)
+        return replace(changed, alternatives=((fault.kind, fault.term), *known.alternatives))
     if not line:
         return replace(known, line=fault.line, diff=fault.diff)
     if line in told.near:
