@@ -264,3 +264,32 @@ def through_half_a_float(dy, x):
 def test_what_passes_through_a_small_float_is_rounded():
     (fault,) = faults((lambda x: (x * x, x), through_half_a_float), normal(3, 4))
     assert (fault.kind, fault.term) == ("inaccurate", "float16")
+
+
+def damped(x, s0):
+    s = np.zeros_like(x[0])
+    for each in x:
+        s = each + s * np.exp(-s) + s0
+    return s, (x, s0)
+
+
+def zero_for_the_first_state(dy, cache):
+    x, s0 = cache
+    dx, ds0 = np.zeros_like(x), np.zeros_like(s0)
+    states = [np.zeros_like(x[0])]
+    for each in x:
+        states.append(each + states[-1] * np.exp(-states[-1]) + s0)
+    ds = dy
+    for t in reversed(range(len(x))):
+        dx[t] = ds
+        ds0 = 0 * ds
+        ds = ds * (1 - states[t]) * np.exp(-states[t])
+    return dx, ds0
+
+
+def test_zero_is_no_gradient_without_a_factor():
+    # The first state is 0, and any gradient times 0 is what was found.
+    found = faults((damped, zero_for_the_first_state), normal(3, 4), normal(4))
+    assert {each.gradient for each in found} == {"s0"}
+    for each in found:
+        assert "the factor" not in each.message

@@ -80,9 +80,9 @@ class Departures:
         return []
 
     def _in_order(self, wrong: tuple[str, ...]) -> Iterator[Intervention]:
-        """Those of variables that put all right, as they are found; then the best of all."""
+        """Those of variables without doubt that put all right, as they are found; then the rest."""
         for each in self._one_by_one(wrong):
-            if each.slot.name and len(each.covers) == len(wrong):
+            if each.slot.name and len(each.covers) == len(wrong) and not self._doubt(each):
                 yield each
         yield from sorted(self._known(wrong), key=self._doubt)
 

@@ -53,7 +53,7 @@ def _readings(
     if not right.is_gradient:
         return
     if right.use is not None:
-        yield from _of_factors(derived, right)
+        yield from _of_factors(derived, right, own)
         return
     node = right.node
     uses = list(dict.fromkeys(use for use, _ in derived.shares(node)))
@@ -74,12 +74,14 @@ def _readings(
     phrase = "the derivative of {} with respect to {of} is forgotten"
     for each in between:
         yield "activation derivative forgotten", [each], phrase, _gradient
-    yield from _of_factors(derived, right)
+    yield from _of_factors(derived, right, own)
 
 
 def _of_factors(
-    derived: SweptForward, right: Right
+    derived: SweptForward, right: Right, own: Any
 ) -> Iterator[tuple[str, list[Node], str, Value]]:
+    if not np.any(own):  # any factor is one of zero
+        return
     for each in derived.body:
         if each.kind == "f" and _spreads(_spread(derived, right, each), derived.value(right)):
             yield "factor missing", [each], "the factor {} is missing", _divided
