@@ -40,7 +40,7 @@ def command(
     ] = Path("zoo"),
     quiet: Quiet = False,
 ) -> None:
-    """List the models with figures that they reach, or train some into a folder.
+    """List models that promise a figure, or train some.
 
     They are recipes that promise a figure on their test data. A model that is not in the folder is
     trained, by `handgrad train`; then its figure stands beside the promised one. Exit code 0; 1
