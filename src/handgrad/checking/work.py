@@ -49,9 +49,3 @@ class Work:
             yield
         finally:
             self._limit = before
-
-    @contextmanager
-    def unhurried(self) -> Iterator[None]:
-        """A block that has all the work that is left."""
-        with self.hurried(1):
-            yield

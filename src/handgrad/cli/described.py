@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LEARNERS: Final = {"idx": "mnist-cnn", "cifar": "cifar-cnn", "ts": "vowels"}
 #: The ends of the names of texts.
 _TEXTS: Final = (".txt", ".text", ".md")
-#: Of a text, as much as tells pairs from running text.
+#: Bytes of a text that tell pairs from running text.
 _HEAD: Final = 1 << 16
 #: Kinds of columns that have another name as an option.
 _KINDS: Final = {"categorical": "category"}

@@ -38,7 +38,7 @@ class Tolerances(NamedTuple):
 _DOUBLE: Final = Tolerances(1e-9, (1e-6, 1e-5, 1e-4, 1e-3, 1e-7, 1e-8), 2e-6, 1e-6, 1e-4, 1e-3)
 #: Those of a forward that makes its arrays single.
 _SINGLE: Final = Tolerances(1e-5, (1e-2, 3e-3, 3e-2), 1e-3, 1e-2, 2e-2, 4e-2)
-#: Of differences with two steps: they tell of one slope where they differ by no more than this.
+#: Differences with two steps tell of one slope where they differ by no more than this part.
 _ALIKE: Final = 1e-3
 #: Primitives whose derivatives go by the gaps between the values that they find.
 _DECOMPOSITIONS: Final = frozenset({"eigh", "eig", "svd"})

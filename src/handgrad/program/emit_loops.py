@@ -22,7 +22,7 @@ class LoopWriting:
         self.results = body.outputs[: self.loop.carried]
         #: The changes in place of each carried array; none where it is made anew.
         self.inside = [chain(r, c) for r, c in zip(self.results, self.carries, strict=True)]
-        #: Whether rounds change them, by themselves or by a loop inside.
+        #: True for those that rounds change, by themselves or by a loop inside.
         self.changes = [changes_carried(self.loop, k) for k in range(self.loop.carried)]
         self.stacks: dict[int, str] = {}
         #: Arrays that never change are stacked at the end, where there is a round for sure.

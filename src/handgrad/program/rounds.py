@@ -116,7 +116,7 @@ def _leave(number: int, whole: bool) -> None:
 
 @contextmanager
 def within_round(now: tuple[tuple[int, int], ...]) -> Iterator[None]:
-    """What is made here belongs to a round that has ended, as does a list that it has filled.
+    """A block for what belongs to a round that has ended, as does a list that it has filled.
 
     Nothing changes where the trace is in that round, or in one of another loop.
     """

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from handgrad.training.review import named
+
 #: Shares of the judged examples that are right, and those that are wrong.
 _RIGHT: Final = ("accuracy", "exact_match")
 _WRONG: Final = ("phoneme_error_rate",)
 #: Standard errors of a share that the promise leaves to other bits of other CPUs and versions.
 _ERRORS: Final = 3.0
-#: Of any other figure, as a part of it.
+#: The same for any other figure, as a part of it.
 _PART: Final = 0.03
 
 
@@ -36,7 +38,7 @@ class Promise:
 
     def shown(self, value: float) -> str:
         """Another value of this measure, in its form."""
-        name = self.measure.replace("_", " ")
+        name = named(self.measure)
         if self._is_share:
             text = f"{100 * value:.4g}\N{NO-BREAK SPACE}%"
             return text if self.measure == "accuracy" else f"{text} {name}"

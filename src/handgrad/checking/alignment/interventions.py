@@ -229,7 +229,7 @@ class Interventions:
         return list(found.values())[:_MOST]
 
     def _directions(self, slot: LineSlot) -> tuple[bool, bool]:
-        """Whether the rounds may go forward, and backward, by what the function counts them by."""
+        """Return whether the rounds may go forward, and backward, as the function counts them."""
         rounds = self._rounds.get(slot.statement, [])
         counted = [
             np.diff([each[name] for each in rounds])

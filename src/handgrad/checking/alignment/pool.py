@@ -169,7 +169,7 @@ class SweptForward:
                 times[repr((place, count))] += 1
                 found.setdefault(key, {})[tuple(count)] = right
         every = [tuple(each.values()) for each in found.values() if len(each) == number]
-        # Of what the first round begins with there may be no gradient, so that any value will do.
+        # There may be no gradient of what the first round begins with, so that any value will do.
         short = [[*each.values()] for each in found.values() if len(each) == number - 1 > 0]
         short = [each for each in short if each[0].use is not None]
         every += [(each[0], *each) for each in short]
@@ -201,7 +201,7 @@ class SweptForward:
         return self._values[right.number]
 
     def _note_shares(self) -> None:
-        """What each of several uses of a value adds to its gradient is a right value too."""
+        """Keep as right what each of several uses of a value adds to its gradient."""
         found: dict[int, list[tuple[Node, Node, Any]]] = {}
         with self._at_work():
             for use in self.body:
@@ -235,7 +235,7 @@ class SweptForward:
         return [(use, as_node(g).value) for use, g in found]
 
     def operands(self, right: Right, shape: tuple[int, ...]) -> Iterator[tuple[int, Node]]:
-        """What else is used with a value of which this is the gradient, of one shape; numbered."""
+        """The operands of one shape, numbered, beside the value of which this is the gradient."""
         for i, (use, operand) in enumerate([] if right.is_rest else self._used_with(right)):
             is_other = operand is not right.node and operand.op not in FIXED
             if is_other and np.shape(operand.value) == shape and id(use) in self.gradients:

@@ -324,7 +324,7 @@ class SourceSearch:
 
     def _list(self, *, forward: bool) -> list[Sized]:
         own = [piece for piece in self.pieces if piece.in_forward == forward]
-        with self.work.unhurried():  # it is kept for later shares
+        with self.work.hurried(1):  # it is kept for later shares, and so has all that is left
             return sorted(takewhile(lambda _: not self.work.over(), self._sized(own)), key=_size)
 
     def _sized(self, own: list[CodePiece], only: Container[Any] | None = None) -> Iterator[Sized]:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -77,12 +78,9 @@ class Trials:
 
     def moved_by(self, change: Change, piece: CodePiece) -> set[str] | None:
         """The gradients of the first draw that a change makes others; None where it raises."""
-        self.work.take(COMPILED)
-        with change.made():
-            try:
-                code = piece.compiled()
-            except ValueError:
-                return None
+        code = self._compiled(change, piece)
+        if code is None:
+            return None
         draw, done = self.draws[0], self.runs[0]
         self._begin(0)
         try:
@@ -93,6 +91,15 @@ class Trials:
             return None
         names = self.functions.gradients
         return {name for name in names if not close(found[name], draw.found[name], draw.dy)}
+
+    def _compiled(self, change: Change, piece: CodePiece) -> CodeType | None:
+        """The code of a function with a change; None where there is none."""
+        self.work.take(COMPILED)
+        with change.made():
+            try:
+                return piece.compiled()
+            except ValueError:
+                return None
 
     @contextmanager
     def quiet(self, piece: CodePiece, code: Any) -> Iterator[None]:
@@ -117,12 +124,9 @@ class Trials:
 
     def covered(self, change: Change, piece: CodePiece, wrong: tuple[str, ...]) -> tuple[str, ...]:
         """The wrong gradients that a change puts right on every draw, if it spoils none."""
-        self.work.take(COMPILED)
-        with change.made():
-            try:
-                code = piece.compiled()
-            except ValueError:
-                return ()
+        code = self._compiled(change, piece)
+        if code is None:
+            return ()
         return self._covered_by(piece, code, wrong)
 
     def _covered_by(self, piece: CodePiece, code: Any, wrong: tuple[str, ...]) -> tuple[str, ...]:

@@ -155,7 +155,7 @@ class Composer:
         self._copies: dict[Node, Formula] = {}
         is_one = isinstance(layer, OpLayer | Embedding) and self.graph.is_one_op
         self._numbers = Numbers(str(number), only=is_one)
-        #: What backward makes of the gradient that comes in.
+        #: The values that backward makes of the gradient that comes in.
         self._arriving: set[Node] = set()
         self._lines: list[tuple[str, str, tuple[str, int] | None, DerivedEquation]] = []
         self._owned = {id(array): name for name, array in layer.parameters.items()}

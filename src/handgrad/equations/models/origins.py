@@ -45,7 +45,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "inner": "",
     "norm": "",
 }
-#: What an op gives, where its own letter y says no more than that.
+#: The letters for results of ops whose own letter y says no more than that.
 _GIVEN: Final[Mapping[str, str]] = {
     "layer_norm": "z",
     "rms_norm": "z",
@@ -83,7 +83,7 @@ class NumberedSymbol(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """What a block hands on to the next: its letter, the stack that it is in, and its number."""
+    """A value that a block hands on: its letter, the stack of the block, and its number."""
 
     letter: Formula
     stack: str
@@ -119,7 +119,7 @@ class Origins:
         inputs: Collection[Formula] = (),
     ) -> None:
         self._inputs = set(inputs)
-        #: What comes in, where it is what blocks hand on.
+        #: The inputs that blocks hand on.
         self.entered: dict[Formula, Carried] = {}
         self.parts: dict[str, SymbolOrigin] = {}
         parts = (*forward, *behind)
@@ -186,7 +186,7 @@ class Origins:
             if forward:
                 yield place, max(forward, key=lambda each: counted[each])
 
-    # What goes on from block to block
+    # Values that go on from block to block
 
     def _carried_over(self, parts: Sequence[OpCall]) -> Iterator[tuple[NumberedSymbol, Carried]]:
         """Values that a block takes from the one before, with their letters and its number;

@@ -81,7 +81,7 @@ class Roles:
         for each in (*self._origins.carried.values(), *self._origins.entered.values()):
             letters[each.letter].add(each.stack)
         self._several = {letter for letter, stacks in letters.items() if len(stacks) > 1}
-        #: What comes in by its name in the first block, where it is what blocks hand on.
+        #: The inputs that blocks hand on, by their names in the first block.
         self.entered = {
             symbol: _named(each.letter, self._index(each), each.number)
             for symbol, each in self._origins.entered.items()
@@ -89,7 +89,7 @@ class Roles:
         self._name(dict(self._settings((*forward, *behind))))
 
     def _index(self, carried: Carried) -> tuple[str, ...]:
-        """What stands below a value that goes on from block to block: the stack, if there are
+        """The index of a value that goes on from block to block: the stack, if there are
         several that hand on values of one letter."""
         return self._mark + (short(carried.stack) if carried.letter in self._several else ())
 

@@ -45,7 +45,7 @@ class DrawnScope:
     number: int
     columns: list[OpenColumn] = field(default_factory=list)
     fresh: dict[int, int | None] = field(default_factory=dict)
-    #: What the rounds of a loop hand on, by the value that the last gives.
+    #: The values that rounds of a loop hand on, by the value that the last gives.
     rounds: dict[int, set[Formula]] = field(default_factory=dict)
 
     def value(self, symbol: Formula) -> int | None:
