@@ -20,6 +20,10 @@ class Console(rich.console.Console):
         # The stream would escape the colours too.
         super().__init__(**{"file": unescaped_output(), **settings})
 
+    def on_broken_pipe(self) -> None:
+        # Rich would end the program with exit code 1, as if something had been found wrong.
+        raise BrokenPipeError
+
     def render_str(self, text: str, **settings: Any) -> Text:
         # Before it is measured and laid out, because an escape takes more columns.
         return super().render_str(printable(text), **settings)

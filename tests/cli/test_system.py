@@ -380,3 +380,14 @@ def test_tokens_and_texts_are_escaped_in_the_report(handgrad, tmp_path):
     page = (folder / "report.html").read_text("utf-8")
     assert "<img src=x" not in page
     assert "</script>" not in page
+
+
+@posix
+@pytest.mark.parametrize("command", ["ops", "zoo", "recipes", "info"])
+def test_a_closed_pipe_ends_a_command_without_a_word(command):
+    read, write = os.pipe()
+    os.close(read)
+    with started("-m", "handgrad", command, stdout=write) as process:
+        os.close(write)
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=HANGS) == 141
