@@ -75,6 +75,19 @@ def test_a_damaged_image_is_named(tmp_path):
         data.load("pets", tmp_path)
 
 
+def test_folders_without_images_are_said_and_one_class_is_none(tmp_path):
+    write_image_folder(tmp_path)
+    (tmp_path / "bird").mkdir()
+    (tmp_path / "bird" / "scan.tif").write_bytes(b"II*")
+    (tmp_path / ".hidden").mkdir()
+    found = data.load("pets", tmp_path)
+    assert found.classes == ("cat", "dog")
+    assert found.note == "no images of a known format are in bird, which is no class"
+    (tmp_path / "dog").rename(tmp_path / ".dog")
+    with pytest.raises(DataError, match="has images of one class, 'cat'; expected a folder of"):
+        data.load("pets", tmp_path)
+
+
 def test_a_class_missing_from_the_test_part_is_named(tmp_path):
     write_image_folder(tmp_path / "train")
     write_image_folder(tmp_path / "test", classes=("cat",))

@@ -26,8 +26,8 @@ def print_plan(data: Any) -> None:
         classes = data.classes
         kind = f"{len(classes)} classes: {listed(classes)}" if classes else "a number"
         typer.echo(one_line(f"target: {cut(target)}, {kind}"))
-    if target and data.note:
-        typer.echo(one_line(data.note))
+    if note := getattr(data, "note", ""):
+        typer.echo(one_line(note))
     if target and plan is None:
         typer.echo(one_line(f"columns: {listed(data.columns)}, each a number"))
     if plan is not None:

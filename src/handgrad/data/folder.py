@@ -15,7 +15,7 @@ from handgrad.data.dataset import TEST_FRACTION, Dataset, Pixels, stratified_spl
 from handgrad.data.files import entries
 from handgrad.data.images import SUFFIXES, check_together, cut, read_image, read_size
 from handgrad.errors import DataError
-from handgrad.escaping import listed
+from handgrad.escaping import listed, quoted
 
 
 def is_image_folder(folder: Path) -> bool:
@@ -29,8 +29,9 @@ def load(name: str, folder: Path, seed: int = 0, resize: tuple[int, int] | None 
     resize: (H, W) of all images, which are cut to that proportion in the middle and resampled;
     without it they have one size. Without folders `train` and `test`, a stratified fifth drawn
     from `seed` is the test part.
-    Raises DataError where a class is missing, a file is damaged, sizes differ, or the images take
-    more memory than the bound of their files.
+    A folder without images is no class, which `note` of the data set says.
+    Raises DataError where a class is missing, there is one alone, a file is damaged, sizes differ,
+    or the images take more memory than the bound of their files.
     """
     drawn = not os.path.isdir(folder / "train")
     if drawn:
@@ -54,6 +55,11 @@ def load(name: str, folder: Path, seed: int = 0, resize: tuple[int, int] | None 
         parts, labels = map(
             list, zip(*(_listed(folder / part, classes) for part in ("train", "test")), strict=True)
         )
+    if len(classes) == 1:
+        raise DataError(
+            f"{folder} has images of one class, {quoted(classes[0])}; expected a folder of them "
+            "for each of two classes or more"
+        )
     x_train, x_test = _read(folder, parts, resize)
     named = (np.array([path.relative_to(folder).as_posix() for path in each]) for each in parts)
     return Dataset(
@@ -61,6 +67,7 @@ def load(name: str, folder: Path, seed: int = 0, resize: tuple[int, int] | None 
         *(x_train, labels[0]),
         *(x_test, labels[1]),
         tuple(classes),
+        note=_note(folder if drawn else folder / "train", classes),
         drawn=drawn,
         origins=dict(zip(("train", "test"), named, strict=True)),
     )
@@ -72,6 +79,18 @@ def _images(folder: Path) -> list[Path]:
         for path in entries(folder)
         if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
     ]
+
+
+def _note(folder: Path, classes: list[str]) -> str:
+    """A remark on folders that are no classes."""
+    others = [
+        path.name
+        for path in entries(folder)
+        if os.path.isdir(path) and not path.name.startswith(".") and path.name not in classes
+    ]
+    return (
+        f"no images of a known format are in {listed(others)}, which is no class" if others else ""
+    )
 
 
 def _class_names(folder: Path) -> list[str]:
