@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import handgrad as hg
-from handgrad.errors import DataError
+from handgrad.errors import DataError, HandgradWarning
 from tests.data.people import HEADER, people
 
 
@@ -51,6 +51,50 @@ def test_a_column_that_is_missing_is_named(handgrad, tmp_path, monkeypatch):
     result = handgrad("predict", "runs/people", "new.csv")
     assert result.exit_code == 2
     assert "new.csv has no column 'city'; expected age, city, member, price, since" in result.stderr
+
+
+@pytest.mark.parametrize("text", [None, "k"])
+@pytest.mark.parametrize("kind", ["class", "number"])
+def test_a_run_finds_its_columns_in_other_files(handgrad, refused, tmp_path, kind, text):
+    """By their names, whatever stands between them, and the target too."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc"))
+    if text is not None:
+        frame[text] = rng.choice(["p", "q"], 200)
+    value = frame["a"] - 2 * frame["b"]
+    frame["z"] = np.where(value > 0, "hi", "lo") if kind == "class" else value
+    frame.to_csv(tmp_path / "own.csv", index=False)
+    turned = frame[frame.columns[::-1]].assign(more=1.0)
+    turned.to_csv(tmp_path / "turned.csv", index=False)
+    run = tmp_path / "run"
+    result = handgrad("train", tmp_path / "own.csv", "--epochs", 5, "--drop", "c", "--out", run)
+    assert result.exit_code == 0, result.output
+    frame.to_csv(tmp_path / "same.csv", index=False)
+    same, other = (
+        handgrad("evaluate", run, "--data", tmp_path / f"{name}.csv").stdout
+        for name in ("same", "turned")
+    )
+    assert same == other
+    assert "200 examples" in other
+    with pytest.warns(HandgradWarning, match="schedule"):
+        assert handgrad("train", "--resume", run, "--epochs", 6).exit_code == 0
+    turned.drop(columns="z").to_csv(tmp_path / "none.csv", index=False)
+    assert "has no column 'z'" in refused("evaluate", run, "--data", tmp_path / "none.csv")
+
+
+def test_rows_unlike_those_that_were_learned_from_are_said(handgrad, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = people(tmp_path / "people.csv", 100)
+    assert handgrad("train", path, "--epochs", 1).exit_code == 0
+    frame = pd.read_csv(path).astype(object)
+    frame.loc[2, "city"], frame.loc[4, "age"] = "Brașov", "old"
+    frame.to_csv("new.csv", index=False)
+    with pytest.warns(HandgradWarning, match="column") as said:
+        assert handgrad("predict", "runs/people", "new.csv").exit_code == 0
+    assert [str(each.message) for each in said] == [
+        "column 'age' holds 'old', which is no number, and read as missing",
+        "column 'city' holds 'Brașov', which is in no row that was learned from",
+    ]
 
 
 def test_kinds_can_be_said(handgrad, tmp_path, monkeypatch):

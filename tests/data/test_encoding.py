@@ -168,6 +168,42 @@ def test_a_few_odd_cells_of_a_number_are_missing_and_said():
     assert column.use.endswith("; 2 cells such as 'unknown' are read as missing")
 
 
+def test_one_text_in_many_cells_of_a_number_is_missing_and_said():
+    cells = [str(i) if i % 4 else "unknown" for i in range(10, 130)]
+    (column,) = table_encoding(["age"], [cells], {}).columns
+    assert (column.kind, column.missing) == ("number", 30)
+    assert column.use.endswith("; 30 cells such as 'unknown' are read as missing")
+    for others in (
+        [str(i % 9) if i % 4 else "unknown" for i in range(120)],  # few numbers may be codes
+        [str(i) if i % 4 else f"B{i % 3}" for i in range(10, 130)],  # so may those of many texts
+        [str(i) if i % 3 == 0 else "unknown" for i in range(10, 190)],
+    ):
+        fives = [str(i % 5) for i in range(len(others))]
+        plan = table_encoding(["age", "five"], [others, fives], {}, vectors=True)
+        assert plan.columns[0].kind != "number"
+
+
+def test_what_was_not_to_be_expected_in_other_rows_is_said(tmp_path):
+    plan = data.load("people", people(tmp_path / "people.csv", 120)).encoding
+    frame = pd.read_csv(tmp_path / "people.csv")
+    assert plan.doubts(plan.cells(frame)) == []
+    frame = frame.astype(object)
+    frame.loc[3:5, "age"] = "old"
+    frame.loc[7, "city"], frame.loc[8, "city"] = "Brașov", None
+    frame.loc[9, "since"] = "soon"
+    assert plan.doubts(plan.cells(frame)) == [
+        "column 'age' holds 'old' (and 2 others), which is no number, and read as missing",
+        "column 'city' holds 'Brașov', which is in no row that was learned from",
+        "column 'since' holds 'soon', which is no date, and read as missing",
+    ]
+
+
+def test_a_category_of_texts_that_all_differ_has_nothing_to_learn():
+    cells = [f"{i}" for i in range(60)]
+    plan = table_encoding(["a", "b"], [cells, cells], {"a": "category"}, used=["b"], vectors=True)
+    assert plan.columns[0].use == "left out: a different text in each row"
+
+
 def test_a_plan_is_kept_with_the_model_and_reads_other_rows_alike(tmp_path):
     found = data.load("people", people(tmp_path / "people.csv"))
     described = json.loads(json.dumps(Preprocessing((found.encoding,)).describe()))

@@ -61,7 +61,8 @@ def test_csv_in_gz(tmp_path):
         (b"x,label\n1,a\n2,b\n", "has 2 rows of 2 classes, which leaves none to test with"),
         (b"1,2,a\n" + b"1" * 200_000 + b",2,b\n", "field larger than field limit"),
         (b"1," * 3_000_000, "line 1 has 4,194,304 characters or more"),
-        (b"\xff\xfe\x00", "byte 0xff in line 1 or later, which is not UTF-8"),
+        (b"a,b\n\xff\xfe\x00", "byte 0xff in line 1 or later, which is not UTF-8; .* CSV in UTF-8"),
+        (b"\xff\xfe\x00", "byte 0x00 in line 1 or later, which is not UTF-16"),
     ],
 )
 def test_csv_that_is_wrong_names_the_row(tmp_path, content, message):
@@ -293,3 +294,78 @@ def test_rows_to_predict_find_their_columns(tmp_path):
 def test_wrong_rows_to_predict_are_named(tmp_path, lines, columns, message):
     with pytest.raises(DataError, match=message):
         read_rows(written(tmp_path, lines), 2, columns)
+
+
+@pytest.mark.parametrize(
+    ("above", "sign", "row"),
+    [
+        ("", ";", "{large};{small};{kind}"),
+        ("", ";", "{large} €;{small} %;{kind}"),
+        ("sep=;\n", ";", "{large};{small};{kind}"),
+        ("sep=;\n", ";", '"{large}";"{small}";{kind}'),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_tables_of_spreadsheets_with_decimal_commas(tmp_path, above, sign, row, encoding):
+    """Numbers below and above a thousand, of which only these have a sign for it."""
+    numbers = [7.5 + 313.25 * i for i in range(30)]
+    lines = [f"large{sign}small{sign}kind"]
+    for i, number in enumerate(numbers):
+        large = f"{number:,.2f}".translate(str.maketrans(",.", ".,"))
+        lines.append(row.format(large=large, small=f"{i / 4}".replace(".", ","), kind="ab"[i % 2]))
+    path = tmp_path / "table.csv"
+    path.write_text(above + "\n".join(lines), encoding)
+    found = data.load("mine", path)
+    rows = np.concatenate([found.x_train, found.x_test])
+    expected = [[number, i / 4] for i, number in enumerate(numbers)]
+    np.testing.assert_array_equal(rows[np.argsort(rows[:, 0])], expected)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (
+            "{i},Paris,yes",
+            "first row has 'Paris', as rows below it have in this column; expected a",
+        ),
+        ("{i},{i},yes", None),
+        ("{i},c{i},yes", "the first row has 'yes', as rows below it have"),
+        ("c{i},{i}.5,1{i}.5", "first row has '0.5', which is a number; expected a header with the"),
+    ],
+)
+def test_a_row_is_not_taken_for_the_header(tmp_path, row, message):
+    lines = [row.format(i=i) for i in range(20)]
+    other = row.replace("yes", "no").replace("Paris", "Lyon")
+    lines += [f for i in range(20, 40) for f in (row.format(i=i), other.format(i=i + 20))]
+    path = written(tmp_path, lines)
+    if message is None:
+        assert data.load("mine", path).columns == ()
+        return
+    with pytest.raises(DataError, match=message):
+        data.load("mine", path)
+    assert data.load("mine", path, target=lines[0].split(",")[-1]).columns  # asked for, it is one
+
+
+@pytest.mark.parametrize(
+    ("above", "message"),
+    [
+        (
+            "Report;;\n",
+            "'Report'; expected the names of the columns in the first row, and no title",
+        ),
+        ("Report\n", "has no table in its first row, 'Report'; expected rows"),
+    ],
+)
+def test_a_title_above_the_table_is_named(tmp_path, above, message):
+    path = tmp_path / "table.csv"
+    path.write_text(above + "\n".join(["a;b;y", *(f"{i};{i % 5};{i % 2}" for i in range(20))]))
+    with pytest.raises(DataError, match=message):
+        data.load("mine", path)
+
+
+def test_columns_to_use_come_in_their_order(tmp_path):
+    lines = ["a,b,y,c", *(f"{i},{i % 7},{i % 2},{i % 5}" for i in range(30))]
+    found = data.load("mine", written(tmp_path, lines), target="y", use=("c", "a"))
+    assert found.columns == ("c", "a")
+    rows = np.concatenate([found.x_train, found.x_test])
+    np.testing.assert_array_equal(rows[np.argsort(rows[:, 1])], [[i % 5, i] for i in range(30)])

@@ -55,8 +55,10 @@ LONG_ENOUGH: Final = 20
 _YEARS: Final = (1700, 2100)
 #: Names of columns with the number of a row, or of what it is about.
 _ROW_NUMBER: Final = re.compile(r"(?:.*[\s_.-])?(?:id|index|uuid)|.*[a-z]I[dD]", re.DOTALL)
-#: The share of cells that may hold no number, or no date, in a column of such.
+#: The share of cells that may hold no number, or no date, in a column of such; and the different
+#: texts, such as "unknown", that half of the cells may hold beside many different numbers or dates.
 _ODD: Final = 0.05
+_FEW_TEXTS: Final = 2
 _DATE_PARTS: Final = ("year", "month", "day", "weekday")
 
 
@@ -169,6 +171,21 @@ class Column:
             out[:, -1] = lacks
         return out
 
+    def doubt(self, cells: Sequence[str]) -> str:
+        """A remark on cells that were not to be expected from the training rows; "" without any."""
+        texts = [text for text in map(str.strip, cells) if not is_missing(text)]
+        if self.kind in ("number", "date"):
+            odd = _unread(texts, self.kind, self.form)
+            found = f"no {self.kind}, and read as missing"
+        else:
+            known = set(texts if self.others else self.levels)
+            odd = [text for text in texts if text not in known]
+            found = "in no row that was learned from"
+        if not odd or self.kind == "left out":
+            return ""
+        count = f" (and {len(odd) - 1:,} others)" if len(odd) > 1 else ""
+        return f"column {quoted(self.name)} holds {quoted(odd[0])}{count}, which is {found}"
+
     def _set_levels(self, cells: Sequence[str], out: Array) -> Array:
         """Set the columns of levels; True for the cells without a value."""
         at = {level: i for i, level in enumerate(self._columns)}
@@ -238,6 +255,14 @@ class TableEncoding:
                 f"{listed(self.sources)}"
             )
         return rows
+
+    def doubts(self, rows: Array) -> list[str]:
+        """Remarks on the rows of `cells`: what is no number where such are, levels that are new."""
+        used = [column for column in self.columns if column.kind != "left out"]
+        texts = (list(map(text_of, cells)) for cells in rows.T)
+        return [
+            said for column, own in zip(used, texts, strict=True) if (said := column.doubt(own))
+        ]
 
     def encoded(self, cells: Sequence[Sequence[str]]) -> Array:
         """The numbers (N, len(names)) for the cells of `sources`, column by column."""
@@ -347,6 +372,8 @@ def _with_vectors(name: str, counts: Counter[str], missing: int) -> Column:
     So that one is learned too. The vectors of n levels have √n numbers.
     """
     levels = tuple(sorted(level for level, count in counts.items() if count > 1))
+    if not levels:
+        return Column(name, "left out", note="a different text in each row")
     rare = len(counts) - len(levels)
     note = f"{rare} levels of one row are one" if rare else ""
     vector = min(MOST_FEATURES, math.ceil(math.sqrt(len(levels))))
@@ -367,18 +394,29 @@ def _measured(
         found = max(found, ("date", pattern, fit), key=lambda each: each[2])
     kind, form, fit = found
     odd = len(valued) - fit
-    if fit == 0 or odd > (0.5 if wanted else _ODD) * len(valued):
+    if fit == 0 or odd > 0.5 * len(valued):
         return None
+    texts = _unread(valued, kind, form) if odd else []
+    if odd > _ODD * len(valued) and not wanted:
+        kinds = len(set(texts))
+        if kinds > _FEW_TEXTS or len(set(valued)) - kinds <= ALL_LEVELS:
+            return None
     values = _values(cells, kind, form)
     fill = tuple(map(float, np.nanmedian(values, axis=0)))
     note = ""
     if odd:
-        shown = next(cell for cell in valued if np.isnan(_values([cell], kind, form)[0, 0]))
+        shown = texts[0]
         some = f"{odd} cells such as {quoted(shown, 20)} are"
         note = f"{some if odd > 1 else f'the cell {quoted(shown, 20)} is'} read as missing"
     elif kind == "date" and {"%d/%m", "%m/%d", "%d-%m", "%m-%d"} & {form[:5]}:
         note = "day before month" if form.startswith("%d") else "month before day"
     return Column(name, kind, missing + odd, fill, form=form, note=note)
+
+
+def _unread(cells: Sequence[str], kind: str, form: str) -> list[str]:
+    """The cells that hold no number, or no date, of this form."""
+    values = _values(cells, kind, form)[:, 0].tolist()
+    return [cell for cell, value in zip(cells, values, strict=True) if math.isnan(value)]
 
 
 def _values(cells: Sequence[str], kind: str, form: str) -> Array:

@@ -308,11 +308,15 @@ def read_lines(
 ) -> Iterator[tuple[int, str, Bound]]:
     """The number, the text and the bound of each line, read as they are asked for.
 
-    newline: as that of `open`. Raises DataError for lines beyond `longest` characters, for what is
-    not UTF-8, and where a packed file unpacks to more than its bound.
+    The text is in UTF-8, or in UTF-16 where a byte order mark says so, as spreadsheets write what
+    they call Unicode. newline: as that of `open`. Raises DataError for lines beyond `longest`
+    characters, for what is neither, and where a packed file unpacks to more than its bound.
     """
     with opened(path, what) as (file, bound):
-        text = io.TextIOWrapper(file, "utf-8-sig", errors=errors, newline=newline)
+        wide = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        file.seek(0)
+        encoding = "utf-16" if wide else "utf-8-sig"
+        text = io.TextIOWrapper(file, encoding, errors=errors, newline=newline)
         number = total = 0
         try:
             while line := text.readline(longest):
@@ -328,7 +332,8 @@ def read_lines(
         except UnicodeDecodeError as error:
             raise DataError(
                 f"{path} has the byte 0x{error.object[error.start]:02x} in line {number + 1:,} or "
-                f"later, which is not UTF-8; expected {what}"
+                f"later, which is not {'UTF-16' if wide else 'UTF-8'}; expected {what}, which "
+                "spreadsheets and editors write where it is chosen as they save"
             ) from None
         finally:
             text.detach()

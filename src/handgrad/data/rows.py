@@ -11,12 +11,14 @@ from typing import Final
 
 import numpy as np
 
+from handgrad.data.cells import number_of
 from handgrad.data.files import Bound, read_lines, shortened
 from handgrad.errors import DataError
 
 #: What divides cells; of equal counts in the first row the first here counts.
 _DELIMITERS: Final = ("\t", ";", "|", ",")
-_DECIMAL_COMMA: Final = re.compile(r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*")
+#: A first line by which spreadsheets are told what divides cells.
+_SEPARATOR: Final = re.compile(r"sep=(?P<sign>[\t;|,])\s*", re.IGNORECASE)
 
 
 def unnamed(names: Sequence[str]) -> int:
@@ -56,14 +58,19 @@ def rows_of(path: Path) -> Iterator[tuple[int, list[str], Bound]]:
 def _cells(lines: Iterator[str]) -> tuple[int, Iterator[list[str]]]:
     """The cells of each row, divided as the first row shows, and the number of lines above them."""
     above: list[str] = []
+    delimiter = ""
     for first in lines:
-        if first.strip() and not first.startswith("#"):
+        if said := _SEPARATOR.fullmatch(first):
+            delimiter = said["sign"]
+        elif first.strip() and not first.startswith("#"):
             break
         above.append(first)
     else:
         return 0, iter(())
     # Not strict: a quoted cell may go on in the next line.
-    delimiter = max(_DELIMITERS, key=lambda each: len(next(csv.reader([first], delimiter=each))))
+    delimiter = delimiter or max(
+        _DELIMITERS, key=lambda each: len(next(csv.reader([first], delimiter=each)))
+    )
     comments = [line.lstrip("# ") for line in above if line.startswith("#")]
     cells = [len(next(csv.reader([line], delimiter=delimiter))) for line in (*comments[-1:], first)]
     header = comments[-1:] if len(set(cells)) == 1 < cells[0] else []
@@ -76,7 +83,10 @@ def _cells(lines: Iterator[str]) -> tuple[int, Iterator[list[str]]]:
 
 
 def _with_point(cell: str) -> str:
-    return cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell) else cell
+    """A number with a decimal comma, such as 1.234,5 €, with a point; any other cell as it is."""
+    if "," not in cell or number_of(cell, ",") is None:
+        return cell
+    return cell.replace(".", "").replace(",", ".")
 
 
 def is_number(cell: str) -> bool:

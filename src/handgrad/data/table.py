@@ -304,7 +304,7 @@ class _Table(Generic[Kept]):
 
     def _begin(self, row: list[str]) -> None:
         if len(row) < 2:
-            raise self._no_table()
+            raise self._no_table(f" in its first row, {quoted(row[0])}")
         self._width = len(row)
         self._column = self._width - 1
         self._chosen = list(range(self._column))
@@ -332,6 +332,8 @@ class _Table(Generic[Kept]):
         self._chosen = [
             i for i, name in enumerate(names) if self._asked.chooses(name) and i != self._column
         ]
+        if self._asked.use:  # in this order, which is that of a model's own table
+            self._chosen.sort(key=lambda i: self._asked.use.index(names[i]))
         self.kept.columns = [names[i] for i in self._chosen]
         chosen = self.kept.columns
         twice = next((name for i, name in enumerate(chosen) if name in chosen[:i]), None)
@@ -343,15 +345,18 @@ class _Table(Generic[Kept]):
                 f"for each column that is not left out by {setting('drop')}"
             )
         if not self._chosen:
+            others = "one or more that are not dropped"
+            if not (self._asked.use or self._asked.drop):
+                others = "the names of the columns in the first row, and no title above them"
             raise DataError(
                 f"{self._path} has no column with a name beside the target "
-                f"{quoted(self.target)}; expected one or more that are not dropped"
+                f"{quoted(self.target)}; expected {others}"
             )
 
     def close(self) -> None:
         """The last block. Raises DataError where there is no row."""
         if not self._width:
-            raise self._no_table()
+            raise self._no_table("")
         self.kept.convert()
         if not len(self.kept) and self._without:
             raise DataError(
@@ -375,16 +380,17 @@ class _Table(Generic[Kept]):
         rows = np.array(self._rows)
         return {"train": rows[train], "test": rows[test]}
 
-    def _no_table(self) -> DataError:
+    def _no_table(self, where: str) -> DataError:
         return DataError(
-            f"{self._path} has no table; expected rows of numbers and a target, divided by commas, "
-            "semicolons or tabs"
+            f"{self._path} has no table{where}; expected rows of numbers and a target, divided by "
+            "commas, semicolons or tabs"
         )
 
     def targets(self, numbers: bool | None) -> tuple[Array, list[str]]:
         """The target of each row: indices of classes with their names, or numbers without."""
         known = list(self._known)
         self._check_header(known)
+        self._check_names(known)
         if numbers is None:
             self._check_obvious(known)
             numbers = self._are_numbers(known)
@@ -418,6 +424,29 @@ class _Table(Generic[Kept]):
                 f"{self._path}: row {self._rows[0]} ends with {quoted(first)}, and all others with "
                 f"numbers; expected a header, which has no numbers as names unless "
                 f"{setting('target')} names a column of it"
+            )
+
+    def _check_names(self, known: Sequence[str]) -> None:
+        """Raise DataError where the first row was read as a header and is an example like others.
+
+        It is one where a text in it, or a fraction, stands in the rows below or is a number.
+        """
+        if self._asked.named is not None or not self.kept.columns or self._is_usual:
+            return
+        texts: Sequence[Sequence[str]] = [()] * len(self.kept.columns)
+        if isinstance(self.kept, CellColumns):
+            texts = self.kept.cells
+        for name, cells in zip((*self.kept.columns, self.target), (*texts, known), strict=True):
+            if not is_number(name) and name in map(str.strip, cells):
+                found = "as rows below it have in this column"
+            elif is_number(name) and not _INDEX.fullmatch(name):
+                found = "which is a number"
+            else:
+                continue
+            raise DataError(
+                f"{self._path}: the first row has {quoted(name)}, {found}; expected a header with "
+                f"the names of the columns, or {setting('target')} with one of these names if it "
+                "is one"
             )
 
     def _check_obvious(self, known: Sequence[str]) -> None:

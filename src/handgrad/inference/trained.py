@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,7 +19,7 @@ from handgrad.data.files import as_path
 from handgrad.data.given import Examples, as_examples, as_tags, as_targets, check_finite, encoded
 from handgrad.data.ragged import Sequences
 from handgrad.data.tokens import TextCodec
-from handgrad.errors import ArgumentError, DataError, ShapeError
+from handgrad.errors import ArgumentError, DataError, HandgradWarning, ShapeError
 from handgrad.inference.figures import class_figures, number_figures
 from handgrad.inference.pictures import Cut, Framing, Reading
 from handgrad.inference.preprocessing import Preprocessing, Standardization
@@ -117,7 +118,10 @@ class TrainedModel:
             if isinstance(step, Cut | Framing):
                 reading = step.read(file)
                 return np.asarray(self.predict_proba(reading.x)).mean(axis=0), reading
-        raise ArgumentError("read_picture: the model was trained on no images; allowed: predict")
+        raise ArgumentError(
+            f"{file} is read as a picture, and the model was trained on none; allowed: data such "
+            "as it was trained on"
+        )
 
     def evaluate(self, x: Examples, y: Examples) -> dict[str, float]:
         """How well the answers for x fit the targets y, by the names of the metrics.
@@ -271,6 +275,8 @@ class TrainedModel:
         first = next(iter(self.preprocessing.steps), None)
         if isinstance(first, TableEncoding):
             examples: Any = first.cells(x)
+            for doubt in first.doubts(examples):
+                warnings.warn(doubt, HandgradWarning, stacklevel=3)
         else:
             examples = as_examples(in_columns(x, self.columns))
         self._check_shape(examples)

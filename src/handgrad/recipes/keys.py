@@ -47,8 +47,9 @@ SECTIONS: Final = (
 )
 #: Keys that every [data] has.
 _DATA: Final[Keys] = {"name": Key(String(), required=True), "path": Key(String())}
-#: Examples with one class each, or a number. shape, classes, maximum, encoding, mean, std and those
-#: of the targets are also what a run's config.toml keeps of its data; class_weights are that alone.
+#: Examples with one class each, or a number. shape, classes, maximum, target, columns, encoding,
+#: mean, std and those of the targets are also what a run's config.toml keeps of its data;
+#: class_weights are that alone.
 _CLASSIFIED: Final[Keys] = {
     **_DATA,
     "validation": Key(_RATE),
@@ -60,6 +61,7 @@ _CLASSIFIED: Final[Keys] = {
     "use": Key(Several(String())),
     "drop": Key(Several(String())),
     "kinds": Key(Mapped(String(GIVEN))),
+    "columns": Key(Several(String())),
     "encoding": Key(String()),
     "standardize": Key(String(("all", "channels"))),
     "mean": Key(Several(Real(None))),

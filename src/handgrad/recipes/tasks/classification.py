@@ -48,6 +48,8 @@ def of(recipe: Recipe, data: Dataset) -> Task:
     if isinstance(data.x_train, Pixels) and data.x_train.maximum != 1:
         found["maximum"] = data.x_train.maximum
     steps: tuple[Any, ...] = step_for(data.x_train)
+    if data.columns and data.target:
+        found |= {"target": data.target, "columns": list(data.columns)}
     if data.encoding is not None:
         found["encoding"] = json.dumps(Preprocessing((data.encoding,)).describe())
         steps = (data.encoding,)
@@ -87,8 +89,8 @@ def load_data(recipe: Recipe, path: str | PathLike[str] | None = None) -> Datase
         maximum=values.get("maximum"),
         resize=tuple(values["resize"]) if "resize" in values else None,
         target=values.get("target"),
-        use=tuple(values.get("use", ())),
-        drop=tuple(values.get("drop", ())),
+        use=tuple(values.get("columns", values.get("use", ()))),
+        drop=() if "columns" in values else tuple(values.get("drop", ())),
         kinds=_kinds(recipe),
         vectors=recipe.model.type == LAYERS,
         numbers=numbers if "classes" not in values else not values["classes"],
