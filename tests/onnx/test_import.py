@@ -185,6 +185,7 @@ def file_of(tmp_path, nodes, constants=None, domain="", inputs=("x",), outputs=N
 F = np.float32
 LSTM = {"W": np.zeros((1, 8, 3), F), "R": np.zeros((1, 8, 2), F), "B": np.zeros((1, 16), F)}
 SWAP = node("Transpose", "x", perm=[1, 0, 2])
+SQUEEZE = node("Squeeze", "LSTM.y", "one")
 
 
 @pytest.mark.parametrize(
@@ -211,6 +212,17 @@ SWAP = node("Transpose", "x", perm=[1, 0, 2])
         ([node("Relu", "other")], {}, "nothing reads 'x'"),
         ([node("Exp", "x"), node("Mul", "x", "Exp.y")], {}, "is read by 'the-Exp', a Exp and"),
         ([node("Relu", "Relu.y")], {}, "nothing reads 'x'"),
+        (
+            [SWAP, node("LSTM", "Transpose.y", "W", "R"), SQUEEZE, node("ReduceMean", "Squeeze.y")],
+            LSTM | {"one": np.array([1])},
+            "the last step or the last state of a sequence; with the mean of its steps a model is",
+        ),
+        (
+            [*(node("Slice", "x", "a", "b"),) * 2, node("Tanh", "Slice.y"), node("Tanh", "x")],
+            {},
+            "read by 'the-Slice', a Slice and 'the-Slice', a Slice and 'the-Tanh', a Tanh; expected"
+            " an RNN as one node, which torch.onnx.export writes with dynamo=False",
+        ),
     ],
 )
 def test_a_node_that_no_layer_computes_is_named(nodes, constants, said, tmp_path) -> None:

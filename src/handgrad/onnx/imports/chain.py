@@ -8,6 +8,7 @@ is an operator's own output (T, directions, N, H) that the next nodes bring into
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Final
 
 import onnx
@@ -27,6 +28,10 @@ from handgrad.ops.activation import ACTIVATIONS
 _SWAPPED: Final = [1, 0, 2]
 #: Errors for attributes and constants of a damaged file, of other kinds than the standard has.
 _UNFIT: Final = (TypeError, ValueError, LookupError, AttributeError)
+_WHOLE_RNN: Final = (
+    "an RNN as one node, which torch.onnx.export writes with dynamo=False; without, it takes one "
+    "apart into its steps"
+)
 _FUSED: Final = (layers.BatchNorm, layers.Conv1d, layers.Conv2d, layers.Dense)
 
 
@@ -154,7 +159,13 @@ class _Chain:
             over = attributes(node).get("axes", []) if given is None else given.tolist()
             found = sorted(axis % (axes + 2) for axis in over)
             if found != list(range(2, axes + 2)) or not attributes(node).get("keepdims", 1):
-                raise self.g.refusal(node, "a mean over all positions that keeps their axes")
+                what = "a mean over all positions that keeps their axes"
+                if any(plan.kind in recurrent.KINDS.values() for plan in self.plans):
+                    what = (
+                        "the last step or the last state of a sequence; with the mean of its steps "
+                        "a model is hg.SequenceClassifier(..., pooling='mean'), no chain of layers"
+                    )
+                raise self.g.refusal(node, what)
         self.plans.append(global_average(axes))
 
     def _unstack(self, node: onnx.NodeProto) -> None:
@@ -233,9 +244,14 @@ class _Chain:
                 return
         readers = " and ".join(f"{quoted(node.name)}, a {cut(node.op_type)}" for node in nodes[:3])
         raise DataError(
-            f"{self.g.path}: {quoted(self.value)} is read by {readers}; expected one reader, as a "
-            "chain of layers has"
+            f"{self.g.path}: {quoted(self.value)} is read by {readers}; expected "
+            + (_WHOLE_RNN if self._is_taken_apart() else "one reader, as a chain of layers has")
         )
+
+    def _is_taken_apart(self) -> bool:
+        """Return whether there are many slices and activations, as of the steps of an RNN."""
+        kinds = Counter(node.op_type for node in self.g.proto.node)
+        return kinds["Slice"] > 1 and max(kinds["Tanh"], kinds["Relu"]) > 1
 
     def _gelu(self, divided: onnx.NodeProto, product: onnx.NodeProto) -> str | None:
         """The output of x · (erf(x/√2) + 1) · ½; None for something else."""
