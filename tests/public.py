@@ -133,6 +133,26 @@ def functions() -> dict[str, tuple[str, ast.FunctionDef]]:
     return found
 
 
+@cache
+def fields() -> dict[str, tuple[str, ast.expr]]:
+    """The type of every field that the constructor of a public dataclass takes, by its full name.
+
+    The value has the module that it stands in too.
+    """
+    found: dict[str, tuple[str, ast.expr]] = {}
+    for package in PACKAGES:
+        for module, node in definitions(package):
+            above = classes_above(module, node) if isinstance(node, ast.ClassDef) else ()
+            for where, owner in above:
+                if not any("dataclass" in ast.unparse(each) for each in owner.decorator_list):
+                    continue
+                for each in owner.body:
+                    is_named = isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+                    if is_named and "ClassVar" not in ast.unparse(each.annotation):
+                        found[f"{where}.{owner.name}.{each.target.id}"] = where, each.annotation
+    return found
+
+
 def annotations(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
     """Each parameter with its type, and the result's under the name `return`."""
     given = function.args

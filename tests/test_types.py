@@ -17,6 +17,12 @@ from tests import public
 #: A layer knows its cache alone: each names the type of its own, which a base that says `object`
 #: would forbid.
 CACHE_OF_ANY_LAYER: Final = {"handgrad.layers.base.Layer.backward: cache"}
+#: Records of a run, which are read from its files too, and data in any form.
+RECORDS: Final = {
+    "handgrad.training.history.History.epochs",
+    "handgrad.training.history.History.summary",
+    "handgrad.training.run.Parts.train",
+}
 #: For type checkers these two are NumPy's, with an element type that is open.
 NUMPYS_OWN: Final = re.compile(
     r"numpy\.(?:ndarray\[tuple\[Any, \.\.\.\], numpy\.dtype\[Any\]\]|dtype\[Any\])"
@@ -32,6 +38,16 @@ def test_public_parameters_and_results_have_types_that_say_something() -> None:
         if public.open_types(module, annotation)
     }
     assert open_ones == CACHE_OF_ANY_LAYER
+
+
+def test_fields_of_public_classes_have_types_that_say_something() -> None:
+    fields = public.fields()
+    assert {
+        "handgrad.training.settings.TrainArguments.loss",
+        "handgrad.sklearn.mlp.MLPClassifier.hidden_layer_sizes",
+    } <= fields.keys()
+    open_ones = {name for name, given in fields.items() if public.open_types(*given)}
+    assert open_ones == RECORDS
 
 
 def test_public_functions_are_found() -> None:

@@ -11,6 +11,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from handgrad.cli.described import described
+from handgrad.cli.options import Columns
 from handgrad.recipes.tasks.classification import load_data
 from tests.data.files import write_cifar_batches, write_idx_set, write_image_folder
 
@@ -64,7 +65,8 @@ def test_folders_of_known_files_have_recipes_of_their_own(tmp_path):
     write_idx_set(tmp_path / "Fashion-MNIST", compressed=True)
     write_cifar_batches(tmp_path / "cifar")
     found = {
-        name: described("train", str(tmp_path / name), None, {}) for name in os.listdir(tmp_path)
+        name: described("train", str(tmp_path / name), None, Columns())
+        for name in os.listdir(tmp_path)
     }
     names = {name: Path(each.recipe.name).stem for name, each in found.items()}
     assert names == {
@@ -90,7 +92,7 @@ def test_folders_of_known_files_have_recipes_of_their_own(tmp_path):
 )
 def test_a_text_has_a_recipe_of_its_own(tmp_path, file, text, recipe):
     (tmp_path / file).write_text(text, "utf-8")
-    found = described("train", str(tmp_path / file), None, {})
+    found = described("train", str(tmp_path / file), None, Columns())
     assert Path(found.recipe.name).stem == recipe
     assert found.name == file.partition(".")[0]
     assert found.data == tmp_path / file

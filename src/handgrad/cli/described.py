@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -11,6 +11,7 @@ from handgrad.errors import RecipeError
 from handgrad.escaping import quoted
 
 if TYPE_CHECKING:
+    from handgrad.cli.options import Columns
     from handgrad.recipes import Recipe
 
 
@@ -36,12 +37,11 @@ def described(
     command: str,
     recipe: str,
     data: Path | None,
-    columns: Mapping[str, Any],
+    columns: Columns,
     changes: Sequence[str] = (),
 ) -> Described:
     """The recipe called so; for a table, a text or a folder of data the recipe that learns such.
 
-    columns: the options on the columns of a table, None if not given.
     Raises RecipeError where data are given twice, or as `recipes.read` does.
     """
     from handgrad import recipes
@@ -67,11 +67,11 @@ def described(
     return Described(read.changed("data", **given) if given else read, data, name)
 
 
-def _settings(command: str, columns: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(command: str, columns: Columns) -> dict[str, Any]:
     """The options on columns as a recipe has them."""
     found: dict[str, Any] = {}
     kinds: dict[str, str] = {}
-    for option, value in columns.items():
+    for option, value in columns._asdict().items():
         if value is None:
             continue
         if option == "target":

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from handgrad.cli.described import described
-from handgrad.cli.options import Categorical, Date, Drop, Number, Quiet, Use, known_recipes
+from handgrad.cli.options import Categorical, Columns, Date, Drop, Number, Quiet, Use, known_recipes
 from handgrad.errors import ArgumentError
 
 EXAMPLES: Final = """
@@ -78,14 +78,7 @@ def command(
     from handgrad.training import Parts, find_lr
     from handgrad.training.run import trainer_of
 
-    columns = {
-        "target": target,
-        "use": use,
-        "drop": drop,
-        "categorical": categorical,
-        "date": date,
-        "number": number,
-    }
+    columns = Columns(target, use, drop, categorical, date, number)
     found = described("lr", recipe, data, columns, changes or ())
     file = out or Path(f"{found.name}-lr.html")
     if file.suffix not in _PICTURES:
@@ -103,7 +96,7 @@ def command(
         return
     rate = f"optimizer.lr={losses.suggestion:.2g}"
     place = f" --data {shlex.quote(str(data))}" if data is not None else ""
-    for name, value in columns.items():
+    for name, value in columns._asdict().items():
         given = [value] if isinstance(value, str) else value or ()
         place += "".join(f" --{name} {shlex.quote(each)}" for each in given)
     typer.echo(

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import typer
 
@@ -37,6 +37,19 @@ Date: TypeAlias = Annotated[
 Number: TypeAlias = Annotated[
     list[str] | None, _columns("number", "Columns of a table to read as numbers.")
 ]
+
+
+class Columns(NamedTuple):
+    """What these say, with the target's name in front; None for one that is not given."""
+
+    target: str | None = None
+    use: list[str] | None = None
+    drop: list[str] | None = None
+    categorical: list[str] | None = None
+    date: list[str] | None = None
+    number: list[str] | None = None
+
+
 Settings: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="NAME=VALUE", help="A setting for forward; may be repeated."),

@@ -10,7 +10,7 @@ import typer
 
 from handgrad.cli.described import described
 from handgrad.cli.judged import figures_line, print_baseline, print_doubts
-from handgrad.cli.options import Categorical, Date, Drop, Number, Quiet, Use, known_recipes
+from handgrad.cli.options import Categorical, Columns, Date, Drop, Number, Quiet, Use, known_recipes
 from handgrad.cli.tables import print_plan
 from handgrad.errors import RecipeError
 from handgrad.escaping import one_line
@@ -165,17 +165,12 @@ def command(
 
     with launched(shard=shard) as replicas:
         chosen = {"epochs": epochs, "backend": backend, "devices": devices}
-        columns = {
-            "target": target,
-            "use": use,
-            "drop": drop,
-            "categorical": categorical,
-            "date": date,
-            "number": number,
-        }
+        columns = Columns(target, use, drop, categorical, date, number)
         own = {"seed": seed, "class_weights": _weights(class_weights), "threshold": threshold}
         if resume is not None:
-            _refuse_beside_resume(recipe=recipe, **columns, out=out, **own, exact=exact or None)
+            _refuse_beside_resume(
+                recipe=recipe, **columns._asdict(), out=out, **own, exact=exact or None
+            )
             changes = [
                 *(changes or ()),
                 *(f"training.{key}={value}" for key, value in chosen.items() if value is not None),

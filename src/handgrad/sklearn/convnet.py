@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -87,12 +87,12 @@ class ConvNetClassifier(Classifier):
     Raises ArgumentError or ShapeError, both ValueErrors, for what is not allowed.
     """
 
-    channels: Any = (16, 32)
+    channels: Sequence[int] = (16, 32)
     hidden: int = 64
     activation: str = "relu"
     batch_norm: bool = False
     dropout: float = 0.0
-    image_shape: Any = None
+    image_shape: Sequence[int] | None = None
 
     prediction_batch: ClassVar[int] = 256
     choices: ClassVar[dict[str, tuple[Any, ...]]] = {

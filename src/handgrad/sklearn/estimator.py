@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -173,7 +173,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     `class_weight` is None, "balanced" or a dictionary of weights by class.
     """
 
-    class_weight: Any = None
+    class_weight: Mapping[Hashable, float] | str | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on X and the labels y, with a weight for each example where they are given."""

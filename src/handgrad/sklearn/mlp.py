@@ -67,7 +67,7 @@ class Perceptron(Estimator):
         "solver": ("adam", "sgd", "lbfgs"),
     }
     if TYPE_CHECKING:  # fields of the subclasses, where they may stand by position
-        hidden_layer_sizes: Any
+        hidden_layer_sizes: int | Sequence[int]
         activation: str
 
     def _hidden_sizes(self) -> list[int]:
@@ -160,7 +160,7 @@ class MLPClassifier(Classifier, Perceptron):
     Raises ArgumentError, a ValueError, for arguments that are not allowed.
     """
 
-    hidden_layer_sizes: Any = (100,)
+    hidden_layer_sizes: int | Sequence[int] = (100,)
     activation: str = "relu"
 
     @available_if(Perceptron._has_epochs)  # type: ignore[untyped-decorator]
@@ -240,7 +240,7 @@ class MLPRegressor(RegressorMixin, Perceptron):  # type: ignore[misc]
     """
 
     loss: str = "squared_error"
-    hidden_layer_sizes: Any = (100,)
+    hidden_layer_sizes: int | Sequence[int] = (100,)
     activation: str = "relu"
 
     choices: ClassVar[dict[str, tuple[Any, ...]]] = {

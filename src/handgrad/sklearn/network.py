@@ -79,7 +79,7 @@ class Network(BaseEstimator):  # type: ignore[misc]
     power_t: float = 0.5
     max_iter: int = 200
     shuffle: bool = True
-    random_state: Any = None
+    random_state: int | np.random.RandomState | None = None
     tol: float = 0.0001
     verbose: bool | int = False
     warm_start: bool = False

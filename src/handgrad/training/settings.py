@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from handgrad import dispatch
 from handgrad.errors import ArgumentError
 from handgrad.inference.preprocessing import Preprocessor
 from handgrad.layers.base import Layer
+from handgrad.losses import Loss
 from handgrad.ops.arguments import check_choice
 from handgrad.optimizers import Optimizer
 from handgrad.training.augmentation import Augmentation
@@ -38,7 +39,7 @@ class TrainSettings:
 
     lr: float | None = None
     preprocessing: str | Preprocessor | Sequence[str | Preprocessor] = ()
-    about: Mapping[str, Any] | None = None
+    about: Mapping[str, object] | None = None
     schedule: Callable[[int], float] | None = None
     clip_norm: float | None = None
     accumulate: int = 1
@@ -87,7 +88,7 @@ class TrainArguments(TrainSettings):
     """All that `hg.Trainer` takes; its constructor is made of these fields."""
 
     model: Layer
-    loss: Any = None
+    loss: Loss | str | None = None
     optimizer: Optimizer | str = "adam"
 
     def __post_init__(self) -> None:
