@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import handgrad as hg
 from handgrad import data
 from handgrad.data.cells import date_of, number_of, text_of
 from handgrad.data.encoding import (
@@ -223,6 +224,22 @@ def test_a_plan_is_kept_with_the_model_and_reads_other_rows_alike(tmp_path):
     described[0]["columns"][0]["kind"] = "odd"
     with pytest.raises(DataError, match="'id' has settings that do not fit together"):
         Preprocessing.parse(described)
+
+
+def test_a_trainer_keeps_the_plan_of_the_table_that_it_learned(tmp_path):
+    path = people(tmp_path / "people.csv", 200)
+    found = data.load("people", path)
+    layers = hg.Dense(None, 8, activation="relu"), hg.Dense(None, 2)
+    network = hg.Sequential(*layers, seed=0)
+    trainer = hg.Trainer(network, lr=0.02, preprocessing="standardize", progress="off")
+    trainer.fit(found, epochs=20)
+    frame = pd.read_csv(path)
+    answers = trainer.trained.predict(frame)
+    assert (answers == frame["outcome"]).mean() > 0.9
+    trainer.trained.save(tmp_path / "people.safetensors")
+    again = hg.load(tmp_path / "people.safetensors")
+    assert again.columns == found.columns
+    np.testing.assert_array_equal(again.predict(frame.iloc[:, ::-1]), answers)
 
 
 @pytest.mark.parametrize(

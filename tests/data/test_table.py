@@ -271,6 +271,14 @@ def test_a_target_belongs_to_a_table():
         data.load("digits", use="a")
 
 
+@pytest.mark.parametrize("key", ["use", "drop"])
+@pytest.mark.parametrize("given", [3, [3], None])
+def test_columns_are_given_by_name(tmp_path, key, given):
+    path = written(tmp_path, TABLE)
+    with pytest.raises(ArgumentError, match=f"mine: {key} is .*; allowed: names of columns"):
+        data.load("mine", path, **{key: given})
+
+
 def test_rows_to_predict_find_their_columns(tmp_path):
     path = written(tmp_path, ["name,area,rooms", "a,2,1", "b,4,3"])
     np.testing.assert_array_equal(read_rows(path, 2, ["rooms", "area"]), [[1, 2], [3, 4]])

@@ -137,6 +137,15 @@ def test_a_recipe_that_does_not_exist(name, message):
         recipes.read(name)
 
 
+def test_a_file_of_another_kind(tmp_path):
+    path = tmp_path / "sales.xlsx"
+    path.write_bytes(b"PK")
+    with pytest.raises(
+        RecipeError, match=r"sales\.xlsx is a file of a kind that is not read; allo"
+    ):
+        recipes.read(str(path))
+
+
 def test_a_folder_named_toml(tmp_path):
     (tmp_path / "x.toml").mkdir()
     with pytest.raises(RecipeError, match="cannot be read"):

@@ -9,7 +9,7 @@ import pytest
 
 from handgrad import models, recipes
 from handgrad.data import Sequences
-from handgrad.errors import HandgradError, RecipeError
+from handgrad.errors import DataError, HandgradError, RecipeError
 from handgrad.recipes import tasks
 from handgrad.recipes.recipe import Recipe
 from handgrad.recipes.tasks import classification
@@ -143,6 +143,21 @@ def model_of(name: str, changes: list[str]) -> object:
     if name == "vowels":
         found = {"shape": [20, 12], "classes": ["a"], **recipe.data}
     return recipes.build_model(recipe.changed("data", **found))
+
+
+def test_a_text_that_is_too_short_is_named_with_both_parts(tmp_path: Path) -> None:
+    path = tmp_path / "note.txt"
+    path.write_text("to be or not " * 30)
+    message = r"note\.txt has 351 tokens to learn and 39 to judge; expected more than 64 in either"
+    with pytest.raises(DataError, match=message):
+        tasks.load(recipes.read("text"), path)
+
+
+def test_a_pretrained_model_is_asked_for_before_its_tokenizer(verses: Path) -> None:
+    with pytest.raises(
+        RecipeError, match=r"model\.folder is empty; allowed: the folder of a GPT-2"
+    ):
+        tasks.load(recipes.read("finetune-text"), verses)
 
 
 def test_a_model_is_chosen_by_type() -> None:

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from handgrad.data.cells import number_of
+from handgrad.data.cells import DECIMALS, number_of
 from handgrad.data.files import Bound, read_lines, shortened
 from handgrad.errors import DataError
 
@@ -96,3 +96,11 @@ def is_number(cell: str) -> bool:
             return bool(np.isfinite(np.float32(cell)))
     except ValueError:
         return False
+
+
+def numbers_in(cells: Sequence[str]) -> list[float | None]:
+    """The numbers in cells as people write them, None for a cell that holds none."""
+    if all(map(is_number, cells)):
+        return list(map(float, cells))
+    ways = [[number_of(cell, decimal) for cell in cells] for decimal in DECIMALS]
+    return min(ways, key=lambda values: values.count(None))

@@ -18,17 +18,17 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Final, Generic, NamedTuple, TypedDict, Unpack
+from typing import Annotated, Final, Generic, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.arrays import class_indices
 from handgrad.data.blocks import CellColumns, Kept, NoNumberError, NumberBlocks
-from handgrad.data.cells import DECIMALS, MISSING, number_of, numbers_of
+from handgrad.data.cells import MISSING, numbers_of
 from handgrad.data.dataset import TEST_FRACTION, Dataset, Pixels, split_indices
 from handgrad.data.encoding import (
     LONG_ENOUGH,
@@ -38,8 +38,9 @@ from handgrad.data.encoding import (
     table_encoding,
 )
 from handgrad.data.files import Bound
-from handgrad.data.rows import is_number, rows_of, unnamed, width_of
-from handgrad.errors import DataError
+from handgrad.data.rows import is_number, numbers_in, rows_of, unnamed, width_of
+from handgrad.dispatch.values import shown
+from handgrad.errors import ArgumentError, DataError
 from handgrad.escaping import cut, listed, quoted
 from handgrad.keywords import with_defaults
 from handgrad.spelling import setting
@@ -50,9 +51,9 @@ TARGET_COLUMNS: Final = ("label", "class", "target", "y")
 MOST_CLASSES: Final = 20
 #: Ends of the names of files that hold a table.
 SUFFIXES: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-#: Targets that are class indices; `str.isdigit` is true of ² as well.
 #: Targets below a header, in lower case, that say there is none; a sign may be the name of a class.
 _NO_TARGET: Final = frozenset(text for text in MISSING if not text or any(map(str.isalpha, text)))
+#: Targets that are class indices; `str.isdigit` is true of ² as well.
 _INDEX: Final = re.compile(r"[0-9]{1,18}")
 
 
@@ -81,10 +82,14 @@ class TableSettings(TypedDict, total=False):
 def completed(name: str, given: TableSettings) -> TableSettings:
     """All settings, with several names where one is given. Raises ArgumentError for another one."""
     found = with_defaults(name, TableSettings, given)
-    use, drop = (
-        (each,) if isinstance(each, str) else tuple(each) for each in (found["use"], found["drop"])
-    )
-    return {**found, "use": use, "drop": drop}
+    return {**found, "use": _names(name, "use", given), "drop": _names(name, "drop", given)}
+
+
+def _names(name: str, key: Literal["use", "drop"], given: TableSettings) -> tuple[str, ...]:
+    found = given.get(key, ())
+    if isinstance(found, Iterable) and all(isinstance(each, str) for each in found):
+        return (found,) if isinstance(found, str) else tuple(found)
+    raise ArgumentError(f"{name}: {key} is {shown(found)}; allowed: names of columns")
 
 
 def load_csv(
@@ -332,11 +337,13 @@ class _Table(Generic[Kept]):
         self._chosen = [
             i for i, name in enumerate(names) if self._asked.chooses(name) and i != self._column
         ]
-        if self._asked.use:  # in this order, which is that of a model's own table
-            self._chosen.sort(key=lambda i: self._asked.use.index(names[i]))
+        if use := self._asked.use:  # in this order, which is that of a model's own table
+            self._chosen.sort(key=lambda i: use.index(names[i]))
         self.kept.columns = [names[i] for i in self._chosen]
-        chosen = self.kept.columns
-        twice = next((name for i, name in enumerate(chosen) if name in chosen[:i]), None)
+        twice = next(
+            (name for i, name in enumerate(self.kept.columns) if name in self.kept.columns[:i]),
+            None,
+        )
         if twice is None and lower.count(lower[self._column]) > 1:
             twice = names[self._column]
         if twice is not None:
@@ -345,9 +352,9 @@ class _Table(Generic[Kept]):
                 f"for each column that is not left out by {setting('drop')}"
             )
         if not self._chosen:
-            others = "one or more that are not dropped"
-            if not (self._asked.use or self._asked.drop):
-                others = "the names of the columns in the first row, and no title above them"
+            first = "the names of the columns in the first row, and no title above them"
+            is_less = self._asked.use or self._asked.drop
+            others = "one or more that are not dropped" if is_less else first
             raise DataError(
                 f"{self._path} has no column with a name beside the target "
                 f"{quoted(self.target)}; expected {others}"
@@ -377,8 +384,7 @@ class _Table(Generic[Kept]):
 
     def origins(self, train: Array, test: Array) -> dict[str, Array]:
         """The rows of the file that the parts are from."""
-        rows = np.array(self._rows)
-        return {"train": rows[train], "test": rows[test]}
+        return {part: np.array(self._rows)[i] for part, i in (("train", train), ("test", test))}
 
     def _no_table(self, where: str) -> DataError:
         return DataError(
@@ -396,7 +402,7 @@ class _Table(Generic[Kept]):
             numbers = self._are_numbers(known)
             self._check_classes(known, numbers)
         if numbers:
-            values = _target_numbers(known)
+            values = numbers_in(known)
             wrong = next((k for k, value in zip(known, values, strict=True) if value is None), None)
             if wrong is not None:
                 raise DataError(
@@ -433,10 +439,10 @@ class _Table(Generic[Kept]):
         """
         if self._asked.named is not None or not self.kept.columns or self._is_usual:
             return
-        texts: Sequence[Sequence[str]] = [()] * len(self.kept.columns)
+        columns: list[list[str]] = [[]] * len(self.kept.columns)
         if isinstance(self.kept, CellColumns):
-            texts = self.kept.cells
-        for name, cells in zip((*self.kept.columns, self.target), (*texts, known), strict=True):
+            columns = self.kept.cells
+        for name, cells in zip((*self.kept.columns, self.target), (*columns, known), strict=True):
             if not is_number(name) and name in map(str.strip, cells):
                 found = "as rows below it have in this column"
             elif is_number(name) and not _INDEX.fullmatch(name):
@@ -483,15 +489,7 @@ class _Table(Generic[Kept]):
 
     def _are_numbers(self, known: Sequence[str]) -> bool:
         """Numbers where most targets are, unless they are few different whole ones."""
-        numeric = [value for value in _target_numbers(known) if value is not None]
+        numeric = [value for value in numbers_in(known) if value is not None]
         if 2 * len(numeric) <= len(known):
             return False
         return not all(map(float.is_integer, numeric)) or len(known) > MOST_CLASSES
-
-
-def _target_numbers(known: Sequence[str]) -> list[float | None]:
-    """The numbers of targets as people write them, None for a target that is none."""
-    if all(map(is_number, known)):
-        return list(map(float, known))
-    ways = [[number_of(label, decimal) for label in known] for decimal in DECIMALS]
-    return min(ways, key=lambda values: values.count(None))

@@ -55,6 +55,11 @@ def text(recipe: str) -> str:
     else:
         path = as_path("recipe", recipe)
     if path.suffix != ".toml":
+        if path.is_file():
+            raise RecipeError(
+                f"{recipe} is a file of a kind that is not read; allowed: a .toml file with a "
+                "recipe, or data: a .csv or .tsv table, as spreadsheets save one, or a .txt text"
+            )
         hint = did_you_mean(recipe, names())
         raise RecipeError(
             f"{recipe} is no recipe; allowed: {', '.join(names())}, or a .toml file{hint}"

@@ -100,13 +100,8 @@ def _gpt(settings: Settings, data: Settings, rng: np.random.Generator) -> Layer:
 
 
 def _pretrained(settings: Settings, data: Settings, rng: np.random.Generator) -> Layer:
-    folder, method = settings.pop("folder"), settings.pop("method", "lora")
+    folder, method = pretrained_folder(settings.pop("folder")), settings.pop("method", "lora")
     recompute = settings.pop("recompute", False)
-    if not folder:
-        raise RecipeError(
-            "model.folder is empty; allowed: the folder of a GPT-2 or Llama in the layout of "
-            "Hugging Face, as by --set model.folder=SmolLM-135M"
-        )
     if method == "full" and settings:
         name, value = next(iter(settings.items()))
         raise RecipeError(f'model.{name} is {value} with method = "full"; allowed: with "lora"')
@@ -124,6 +119,16 @@ def _pretrained(settings: Settings, data: Settings, rng: np.random.Generator) ->
             settings["dropout"] = settings.pop("lora_dropout")
         lora.adapt(model, seed=int(rng.integers(2**31)), **settings)
     return model
+
+
+def pretrained_folder(folder: str) -> str:
+    """The folder of the model that a recipe begins with. Raises RecipeError where none is named."""
+    if not folder:
+        raise RecipeError(
+            "model.folder is empty; allowed: the folder of a GPT-2 or Llama in the layout of "
+            "Hugging Face, as by --set model.folder=SmolLM-135M"
+        )
+    return folder
 
 
 def decoder_of(folder: str) -> type[DecoderOnly]:

@@ -127,6 +127,8 @@ def _ready_arrays(state: TrainState, given: GivenData) -> dict[str, Any]:
     if isinstance(train.x, Pixels) and train.x.maximum != 1:
         steps = (Scale(train.x.maximum), *steps)
     steps = (*step_for(train.x), *steps)
+    if given.encoding is not None:  # rows of a table come as they stand in it
+        steps = (given.encoding, *steps)
     first = as_source((take(train.x, [0]), take(train.y, [0])), "train", state.model_dtype)
     inputs, _ = first.gather(np.zeros(1, np.int64))
     inputs = inputs_in(state.model_dtype, inputs)

@@ -10,6 +10,8 @@ import numpy as np
 from handgrad.arrays import Array
 from handgrad.data import Blocks, load_text
 from handgrad.data.subwords import PretrainedTokenizer
+from handgrad.errors import DataError
+from handgrad.recipes.models import pretrained_folder
 from handgrad.recipes.tasks.task import Task
 from handgrad.training import Parts
 from handgrad.training.reviews import TextReview
@@ -28,8 +30,16 @@ def load(recipe: Recipe, path: str | PathLike[str] | None = None) -> Task:
     if recipe.model.type == "pretrained":
         judged["batch"] = recipe.training.get("batch_size", 64)
         if "unit" not in values:
-            settings["tokenizer"] = PretrainedTokenizer.of_folder(recipe.model.settings["folder"])
+            folder = pretrained_folder(recipe.model.settings["folder"])
+            settings["tokenizer"] = PretrainedTokenizer.of_folder(folder)
     text = load_text(given, **settings)
+    fewest = min(len(text.train), len(text.validation))
+    if fewest <= values["block"]:
+        raise DataError(
+            f"{given or text.name} has {len(text.train):,} tokens to learn and "
+            f"{len(text.validation):,} to judge; expected more than {values['block']:,} in either "
+            "part, which is data.block"
+        )
     train = Blocks(text.train, values["block"], values.get("blocks"))
     validation = Blocks(text.validation, values["block"])
     summary = (
