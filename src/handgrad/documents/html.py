@@ -151,8 +151,9 @@ def _equation(equation: Equation, lang: str) -> str:
             f'<a class="number" href="#{escape(equation.target)}" aria-label="{spoken}">'
             f"({escape(equation.number)})</a>"
         )
+    kind = "equation boxed" if equation.boxed else "equation"
     return (
-        f'<div class="equation"{_id(equation.target)}>{name}'
+        f'<div class="{kind}"{_id(equation.target)}>{name}'
         f'<div class="formula scroll">{formula}</div>{shape}{number}</div>\n'
     )
 
