@@ -104,19 +104,24 @@ class _Call:
 
 
 def input_symbols(layer: Layer, inputs: tuple[Any, ...], value: int) -> tuple[Formula, ...]:
-    """h_value; of several inputs each by its name, with that number.
+    """h_value; of several inputs each by its name, with that number."""
+    return tuple(named_inputs(layer, inputs, value).values())
+
+
+def named_inputs(layer: Layer, inputs: tuple[Any, ...], value: int) -> dict[str, Formula]:
+    """The symbols of inputs by their names, of which the only one has none.
 
     The parts of a state are counted from 1: state1 and state2.
     """
     if sum(map(is_array, in_order(inputs))) == 1:
-        return (value_symbol(value),)
-    found: list[Formula] = []
+        return {"": value_symbol(value)}
+    found: dict[str, Formula] = {}
     for name, each in zip(inspect.signature(layer.forward).parameters, inputs, strict=False):
         for i, array in enumerate(in_order(each), start=1):
             if is_array(array):
                 own = f"{name}{i}" if isinstance(each, tuple) else name
-                found.append(numbered(plain_symbol(own, np.ndim(array)), value))
-    return tuple(found)
+                found[own] = numbered(plain_symbol(own, np.ndim(array)), value)
+    return found
 
 
 class Composer:
