@@ -16,7 +16,7 @@ import handgrad
 HERE: Final = Path(__file__).parent
 #: The version of Pyodide that the page was tested with.
 PYODIDE: Final = "https://cdn.jsdelivr.net/pyodide/v314.0.3/full/"
-#: Beside handgrad, the packages that hg.check and hg.notes import and that Pyodide has not loaded.
+#: Beside handgrad, the packages that the tabs import and that Pyodide has not loaded.
 PACKAGES: Final = ("array-api-compat", "latex2mathml", "rich")
 #: Compiled for this machine, or the source of that.
 _LEFT_OUT: Final = {".so", ".pyd", ".cpp", ".h", ".pyc"}
