@@ -139,6 +139,22 @@ def test_the_folder_is_whole(tmp_path):
     assert first == (tmp_path / "packages.zip").read_bytes()
 
 
+def test_all_that_is_built_is_kept_for_the_next_visit(tmp_path, monkeypatch):
+    def built() -> dict:
+        line = (tmp_path / "service.js").read_text("utf-8").splitlines()[0]
+        return json.loads(line.removeprefix("const BUILT = ").removesuffix(";"))
+
+    build(tmp_path, "pyodide/")
+    first = built()
+    names = {path.name for path in tmp_path.iterdir()} - {"service.js"}
+    assert set(first["files"]) == names | {"./"}
+    build(tmp_path, "pyodide/")
+    assert built() == first
+    monkeypatch.setattr("handgrad.__version__", "0.0.0")
+    build(tmp_path, "pyodide/")
+    assert built()["version"] != first["version"]
+
+
 # -- in Chromium -----------------------------------------------------------------------------------
 
 
@@ -267,6 +283,16 @@ def test_a_link_carries_the_functions(page):
     page.goto(link)
     page.frame_locator("#derive iframe").locator("h1").wait_for()
     assert page.input_value("#source") == source
+
+
+@pytest.mark.slow
+def test_a_second_visit_needs_no_network(page):
+    page.reload()
+    page.wait_for_selector("#check .verdict")
+    page.context.set_offline(True)
+    page.reload()
+    page.wait_for_selector("#check .verdict")
+    page.context.set_offline(False)
 
 
 @pytest.mark.slow

@@ -19,6 +19,16 @@ const TABS = {
 // Typing goes on for this long before the numbers follow, in milliseconds.
 const PAUSE = 350;
 
+// Where the browser can, what is loaded is kept for the next visit.
+async function keep() {
+  try {
+    await navigator.serviceWorker.register("service.js");
+    await navigator.serviceWorker.ready;
+  } catch {
+    // A private window, or no https: the page works from the network.
+  }
+}
+
 function showPage(answer, panel) {
   const frame = panel.querySelector("iframe");
   const top = frame.contentWindow.scrollY;
@@ -27,6 +37,7 @@ function showPage(answer, panel) {
 }
 
 const settings = await (await fetch(new URL("settings.json", import.meta.url))).json();
+await keep();
 const editor = new Editor(at("source"), at("gutter"), later);
 const inputs = new Inputs(at("inputs"), later);
 const session = new Session(settings, heard);
