@@ -23,8 +23,8 @@ from fontTools.ttLib import TTFont
 
 from handgrad.documents.formulas.formula import FENCES, LETTERS, SIGNS
 from handgrad.documents.formulas.mathml import ACCENTS, BOLD
-from handgrad.documents.html import FONT
 from handgrad.documents.labels import LABELS
+from handgrad.documents.skeleton import FONT
 
 FOLDER: Final = Path(__file__).parents[1] / "src" / "handgrad" / "documents"
 ORIGINAL: Final = Path("files", "stix-two-math-latin-400-normal.woff2")

@@ -51,7 +51,8 @@ lora: data io layers models
 torch: dispatch kernels layers losses ops
 interop: layers losses torch
 jax: dispatch layers losses optimizers program
-training: calls data dispatch inference io jax kernels layers lora losses models ops optimizers
+training: calls data dispatch documents inference io jax kernels layers lora losses models ops
+ optimizers
 onnx: data dispatch geometry inference io layers losses models ops optimizers program
 sklearn: data dispatch layers losses models ops optimizers training
 mpi: dispatch layers optimizers training
@@ -66,8 +67,8 @@ equations: data differences dispatch documents layers losses models ops optimize
 deriving: data documents equations ops program
 limits: dispatch documents equations geometry layers models ops recipes training
 exercises: checking data targets
-cli: checking data deriving dispatch equations exercises inference kernels layers limits losses mpi
- ops program recipes targets training
+cli: checking data deriving dispatch documents equations exercises inference kernels layers limits
+ losses mpi ops program recipes targets training
 pytest_plugin: checking
 __main__: cli
 """

@@ -67,6 +67,24 @@ def test_the_notes_hold_the_numbers(name, ask):
     assert ">39<" in after or ">38<" in after
 
 
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_backward_is_derived_from_forward_alone(name, ask):
+    forward = EXAMPLES[name]["source"].partition("def backward")[0]
+    source = f"{forward}def backward(dy, cache):\n    return None\n"
+    page = ask("derive", source, EXAMPLES[name]["inputs"])["page"]
+    assert "the backward derived from the forward</title>" in page
+    assert page.count('class="equation boxed"') == sum(
+        each["kind"] == "float" for each in EXAMPLES[name]["inputs"]
+    )
+
+
+def test_every_tab_has_its_panel():
+    index = (HERE / "page" / "index.html").read_text("utf-8")
+    for tab in session.TABS:
+        assert f'data-tab="{tab}"' in index
+        assert f'<div id="{tab}" role="tabpanel"' in index
+
+
 def test_an_edit_of_the_same_length_counts(ask):
     source, inputs = EXAMPLES["layer_norm"]["source"], EXAMPLES["layer_norm"]["inputs"]
     assert ask("check", source, inputs)["report"]["verdict"] == "wrong"
@@ -119,6 +137,22 @@ def test_the_folder_is_whole(tmp_path):
     first = (tmp_path / "packages.zip").read_bytes()
     build(tmp_path)
     assert first == (tmp_path / "packages.zip").read_bytes()
+
+
+def test_all_that_is_built_is_kept_for_the_next_visit(tmp_path, monkeypatch):
+    def built() -> dict:
+        line = (tmp_path / "service.js").read_text("utf-8").splitlines()[0]
+        return json.loads(line.removeprefix("const BUILT = ").removesuffix(";"))
+
+    build(tmp_path, "pyodide/")
+    first = built()
+    names = {path.name for path in tmp_path.iterdir()} - {"service.js"}
+    assert set(first["files"]) == names | {"./"}
+    build(tmp_path, "pyodide/")
+    assert built() == first
+    monkeypatch.setattr("handgrad.__version__", "0.0.0")
+    build(tmp_path, "pyodide/")
+    assert built()["version"] != first["version"]
 
 
 # -- in Chromium -----------------------------------------------------------------------------------
@@ -235,6 +269,30 @@ def test_inputs_follow_forward(page):
     settled(page)
     assert page.locator("input[type=number][aria-label^='a[']").count() == 12
     assert "a being (4, 3) and b (2, 3)" in page.inner_text("#check")
+
+
+@pytest.mark.slow
+def test_a_link_carries_the_functions(page):
+    page.get_by_label("Example").select_option("embedding")
+    page.get_by_role("tab", name="Derive").click()
+    settled(page)
+    page.get_by_role("button", name="Link to this").click()
+    source, link = page.input_value("#source"), page.url
+    page.get_by_label("Example").select_option("linear")
+    page.goto("about:blank")
+    page.goto(link)
+    page.frame_locator("#derive iframe").locator("h1").wait_for()
+    assert page.input_value("#source") == source
+
+
+@pytest.mark.slow
+def test_a_second_visit_needs_no_network(page):
+    page.reload()
+    page.wait_for_selector("#check .verdict")
+    page.context.set_offline(True)
+    page.reload()
+    page.wait_for_selector("#check .verdict")
+    page.context.set_offline(False)
 
 
 @pytest.mark.slow

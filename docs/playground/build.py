@@ -6,6 +6,7 @@ import ast
 import json
 import shutil
 from collections.abc import Iterator
+from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +17,10 @@ import handgrad
 HERE: Final = Path(__file__).parent
 #: The version of Pyodide that the page was tested with.
 PYODIDE: Final = "https://cdn.jsdelivr.net/pyodide/v314.0.3/full/"
-#: Beside handgrad, the packages that hg.check and hg.notes import and that Pyodide has not loaded.
+#: Beside handgrad, the packages that the tabs import and that Pyodide has not loaded.
 PACKAGES: Final = ("array-api-compat", "latex2mathml", "rich")
+#: The kinds of files of the page.
+_OWN: Final = {".css", ".html", ".js", ".py"}
 #: Compiled for this machine, or the source of that.
 _LEFT_OUT: Final = {".so", ".pyd", ".cpp", ".h", ".pyc"}
 
@@ -35,6 +38,19 @@ def build(folder: Path, pyodide: str = PYODIDE) -> None:
         for name, path in packages():
             # Without a file's own date, the same packages give the same bytes.
             archive.writestr(ZipInfo(name), path.read_bytes(), ZIP_DEFLATED)
+    _write_service(folder, pyodide)
+
+
+def _write_service(folder: Path, pyodide: str) -> None:
+    """Say above the service worker what it keeps, with a version that changes with any file."""
+    source = (HERE / "page" / "service.js").read_text("utf-8")
+    names = [path.name for path in (HERE / "page").iterdir() if path.suffix in _OWN]
+    files = sorted({*names, "settings.json", "packages.zip"} - {"service.js"})
+    read = sha256(source.encode())
+    for name in files:
+        read.update((folder / name).read_bytes())
+    built = {"version": read.hexdigest()[:16], "files": ["./", *files], "pyodide": pyodide}
+    (folder / "service.js").write_text(f"const BUILT = {json.dumps(built)};\n{source}", "utf-8")
 
 
 def example(path: Path) -> dict[str, Any]:

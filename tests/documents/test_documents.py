@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from handgrad.documents import html, markdown, pdf, slides, tex
+from handgrad.documents import html, markdown, pdf, skeleton, slides, tex
 from handgrad.documents.document import (
     Alert,
     Block,
@@ -161,6 +161,12 @@ def test_html_is_whole_and_fetches_nothing(document: Document, page: str) -> Non
         assert tag == "a" or "href" not in attributes
 
 
+def test_one_file_writes_the_head_of_every_page() -> None:
+    package = Path(skeleton.__file__).parents[1]
+    texts = {path.name: path.read_text("utf-8").lower() for path in package.rglob("*.py")}
+    assert [name for name, text in texts.items() if "<!doctype" in text] == ["skeleton.py"]
+
+
 def test_html_anchors_are_unique_and_met(page: str) -> None:
     anchors = re.findall(r' id="([^"]*)"', page)
     assert len(set(anchors)) == len(anchors)
@@ -184,13 +190,13 @@ def test_the_font_has_what_formulas_and_labels_are_set_with() -> None:
     fonts = pytest.importorskip("fontTools.ttLib")
     pytest.importorskip("brotli")
     folder = Path(html.__file__).parent
-    with fonts.TTFont(folder / html.FONT) as font:
+    with fonts.TTFont(folder / skeleton.FONT) as font:
         characters = {chr(code) for code in font.getBestCmap()}
         assert font["MATH"].table.MathVariants.VertGlyphCoverage.glyphs
     words = "".join(word for labels in LABELS.values() for word in labels.values())
     fences = "".join((*FENCES, *FENCES.values()))
     assert {*LETTERS.values(), *SIGNS, *fences, *words, *"𝑎𝑧𝐴𝑍ℎ𝛼𝜔𝒂𝑨𝐚𝐀𝛂𝜶∑∏√ᵀᵢ₁⁻"} <= characters
-    assert (folder / html.FONT).stat().st_size < 50_000
+    assert (folder / skeleton.FONT).stat().st_size < 50_000
     assert "SIL OPEN FONT LICENSE" in (folder / "math.LICENSE.txt").read_text("utf-8")
 
 

@@ -318,5 +318,5 @@ def test_inputs_of_several_kinds_go_by_their_names(rng):
     given = sources, np.array([3, 2]), inputs, np.array([2, 1])
     found = model_document(model, given, title="pairs", numbers=True)
     (first, *_) = equations(found, "given", "forward")
-    assert to_latex(first).startswith(r"\text{sources}_{0} = ")
+    assert to_latex(first).startswith(r"x_{\text{src}, 0} = ")
     assert contains(first, matrix(sources))

@@ -27,7 +27,7 @@ from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.labels import label
 from handgrad.equations import docstrings
 from handgrad.equations.measured import measure
-from handgrad.equations.models.examples import MODELS
+from handgrad.equations.models.examples import MODELS, named_model
 from handgrad.equations.notes import FORMATS, Notes, notes
 from handgrad.equations.topics import pair_topic
 from handgrad.errors import ArgumentError, HandgradError
@@ -362,9 +362,19 @@ def test_a_suffix_that_is_no_format(tmp_path):
 @pytest.mark.parametrize("name", ["cnn", "encoder", "mlp"])
 def test_a_model_by_its_name_alone(name):
     page = notes(name).document
-    assert page.title == type(MODELS[name]().model).__name__
+    assert page.title == type(named_model(name, small=False).model).__name__
     _, first, *_ = page.blocks
     assert isinstance(first, Figure)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_small_model_by_its_name_is_alive(name):
+    document = notes(name, alive=True, measure=None).document
+    assert document.story is not None
+    steps = document.story.steps
+    assert {each.phase for each in steps} == {"forward", "backward"}
+    assert sum(each.phase == "backward" for each in steps) > 5
+    assert any(isinstance(each, Equation) for each in document.blocks)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -111,6 +111,23 @@ def test_a_page_opens_with_a_sentence_and_a_picture(op):
     assert {"forward", "backward"} <= set(re.findall(r'<path [^>]*class="(\w+)"', picture.svg))
 
 
+@pytest.mark.parametrize(("op", "count"), [("conv2d", 3), ("cross_entropy", 1), ("matmul", 2)])
+def test_the_gradients_that_an_op_gives_are_boxed(op, count):
+    found = notes(op)
+    equations = [each for each in found.document.blocks if isinstance(each, Equation)]
+    lefts = [to_latex(each.formula).partition("=")[0] for each in equations if each.boxed]
+    assert len(set(lefts)) == len(lefts) == count
+    assert found.to_html().count('class="equation boxed"') >= count
+    assert found.to_latex().count(r"\boxed{") >= count
+    assert all(r"\partial" in left for left in lefts)
+
+
+def test_the_gradients_of_a_sequence_are_boxed():
+    """Those of the first states are what the first step gives."""
+    blocks = notes("lstm").document.blocks
+    assert sum(isinstance(each, Equation) and each.boxed for each in blocks) == 5
+
+
 def test_guards_are_an_aside():
     blocks = notes("softmax", measure=None).document.blocks
     shown = [to_latex(b.formula) for b in blocks if isinstance(b, Equation)]

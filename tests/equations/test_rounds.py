@@ -29,6 +29,21 @@ CASES = [
         (tokens(11, 4, 5),),
     ),
     Case(
+        "transformer",
+        lambda rng: models.Transformer(
+            11,
+            13,
+            d_model=6,
+            heads=2,
+            hidden=7,
+            encoder_blocks=3,
+            decoder_blocks=4,
+            rng=rng,
+            dtype=F64,
+        ),
+        (tokens(11, 2, 7), np.array([7, 3]), tokens(13, 2, 5), np.array([5, 2])),
+    ),
+    Case(
         "seq2seq",
         lambda rng: models.Seq2Seq(11, 13, embedding=3, hidden=5, rng=rng, dtype=F64),
         (tokens(11, 2, 7), np.array([7, 3]), tokens(13, 2, 5), np.array([5, 2])),
@@ -75,6 +90,15 @@ def test_blocks_that_are_left_out_follow_from_the_one_that_is_written(case):
                 assert block[:2] == (each.parts[0].block.stack, number)
                 single = len(each.numbers) == 1
                 assert sides(whole) == (written if single else at(written, each.counter, number))
+
+
+def test_blocks_that_others_read_are_written_once_too():
+    (case,) = (each for each in CASES if each.name == "transformer")
+    _, _, steps, _ = chained(case)
+    ((_, step),) = steps
+    for parts in (step.forward, step.backward):
+        found = [each for each in folded(parts) if isinstance(each, Alike)]
+        assert sorted(len(each.numbers) for each in found) == [3, 4]
 
 
 def test_a_long_model_is_written_once():

@@ -43,17 +43,11 @@ FUNCTIONS: Final = {
 ARGUMENTS: Final = {
     "dropout p",
     "ignore index",
-    "inputs",
-    "input lengths",
     "labels",
     "padding idx",
     "reverse",
-    "source lengths",
-    "sources",
     "target",
-    "target lengths",
     "targets",
-    "tokens",
 }
 #: Values whose letter another has, or that no paper gives one.
 WORDS: Final = {

@@ -13,17 +13,31 @@ const TABS = {
     panel.replaceChildren(...drawReport(answer.report, (line) => editor.select(line)));
     editor.mark(linesOf(answer.report));
   },
-  notes(answer, panel) {
-    const frame = panel.querySelector("iframe");
-    const top = frame.contentWindow.scrollY;
-    frame.onload = () => frame.contentWindow.scrollTo(0, top);
-    frame.srcdoc = answer.page;
-  },
+  notes: showPage,
+  derive: showPage,
 };
 // Typing goes on for this long before the numbers follow, in milliseconds.
 const PAUSE = 350;
 
+// Where the browser can, what is loaded is kept for the next visit.
+async function keep() {
+  try {
+    await navigator.serviceWorker.register("service.js");
+    await navigator.serviceWorker.ready;
+  } catch {
+    // A private window, or no https: the page works from the network.
+  }
+}
+
+function showPage(answer, panel) {
+  const frame = panel.querySelector("iframe");
+  const top = frame.contentWindow.scrollY;
+  frame.onload = () => frame.contentWindow.scrollTo(0, top);
+  frame.srcdoc = answer.page;
+}
+
 const settings = await (await fetch(new URL("settings.json", import.meta.url))).json();
+await keep();
 const editor = new Editor(at("source"), at("gutter"), later);
 const inputs = new Inputs(at("inputs"), later);
 const session = new Session(settings, heard);
@@ -89,6 +103,24 @@ function open(name) {
   ask();
 }
 
+// A link carries the source, the inputs and the tab behind its #, which no server is sent.
+
+function link() {
+  const state = JSON.stringify({ tab, source: editor.text, inputs: inputs.get() });
+  const bytes = Array.from(new TextEncoder().encode(state), (byte) => String.fromCharCode(byte));
+  history.replaceState(null, "", `#${btoa(bytes.join(""))}`);
+  navigator.clipboard?.writeText(location.href);
+  say("The address has your functions now.");
+}
+
+function follow(carried) {
+  const bytes = Uint8Array.from(atob(carried), (character) => character.charCodeAt(0));
+  const state = JSON.parse(new TextDecoder().decode(bytes));
+  editor.text = state.source;
+  inputs.set(state.inputs);
+  choose(state.tab in TABS ? state.tab : "check");
+}
+
 for (const button of document.querySelectorAll("[role=tab]")) {
   button.onclick = () => choose(button.dataset.tab);
   button.onkeydown = (event) => {
@@ -107,5 +139,11 @@ at("stop").onclick = () => {
   say("Stopped; loading Python anew…");
 };
 at("version").textContent = settings.version;
-at("examples").value = "layer_norm";
-open("layer_norm");
+at("link").onclick = link;
+try {
+  follow(location.hash.slice(1));
+  at("examples").selectedIndex = -1;
+} catch {
+  at("examples").value = "layer_norm";
+  open("layer_norm");
+}

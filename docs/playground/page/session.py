@@ -46,10 +46,16 @@ def notes(module: ModuleType, inputs: Sequence[Input]) -> dict[str, Any]:
     return {"page": hg.notes(module, *map(_array, inputs), numbers=True).to_html()}
 
 
+def derive(module: ModuleType, inputs: Sequence[Input]) -> dict[str, Any]:
+    """The page of the backward that follows from forward alone, for arrays as these are."""
+    return {"page": hg.derive(module.forward, *map(_array, inputs)).notes().to_html()}
+
+
 #: The tabs of the page, by name: a new one is a function here and a panel there.
 TABS: Final[dict[str, Callable[[ModuleType, Sequence[Input]], dict[str, Any]]]] = {
     "check": check,
     "notes": notes,
+    "derive": derive,
 }
 
 

@@ -17,6 +17,7 @@ from handgrad.cli.options import settings_of
 from handgrad.cli.requests import Outcome
 from handgrad.cli.results import fault_line
 from handgrad.data.files import read_bytes
+from handgrad.documents import skeleton
 from handgrad.escaping import printable
 from handgrad.printing import html
 from handgrad.targets import op_of
@@ -27,12 +28,6 @@ _VALUES: Final = _MOST * _MOST
 _AROUND: Final = 4
 #: The side of a picture's cell.
 _CELL: Final = 10
-_STYLE: Final = (
-    "body{font-family:system-ui,sans-serif;margin:2em;max-width:70em}"
-    "figure{display:inline-block;margin:0 2em 1em 0;vertical-align:top}"
-    "figcaption{font-size:.85em;color:#555}pre{overflow-x:auto}"
-    "mark{background:#fdd}"
-)
 
 
 def page(outcome: Outcome) -> str:
@@ -41,11 +36,9 @@ def page(outcome: Outcome) -> str:
     parts = [f"<h1>{escape(printable(report.target))}: {report.verdict}</h1>", html(report)]
     parts += _sources(outcome)
     parts += _pictures(outcome)
-    title = escape(printable(f"handgrad check {report.target}"))
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{_STYLE}</style><body>{''.join(parts)}</body></html>\n"
-    )
+    title = printable(f"handgrad check {report.target}")
+    style = skeleton.styles("report")
+    return skeleton.page(title, "\n".join([*parts, ""]), name="report", style=style)
 
 
 def _sources(outcome: Outcome) -> Iterator[str]:
@@ -91,9 +84,12 @@ def _pictures(outcome: Outcome) -> Iterator[str]:
         found = np.asarray(found, np.float64)
         size = float(np.nanmax(np.abs([expected, found]), initial=0.0)) or 1.0
         yield f"<h2>d{escape(printable(name))}, of shape {np.shape(found)}</h2>"
-        yield _picture("expected, by differences", expected, size)
-        yield _picture("found", found, size)
-        yield _picture("found − expected", found - expected, size)
+        pictures = (
+            _picture("expected, by differences", expected, size),
+            _picture("found", found, size),
+            _picture("found − expected", found - expected, size),
+        )
+        yield f'<div class="flow">{"".join(pictures)}</div>'
 
 
 def _picture(title: str, array: np.ndarray, size: float) -> str:
@@ -109,8 +105,9 @@ def _picture(title: str, array: np.ndarray, size: float) -> str:
     )
     largest = float(np.nanmax(np.abs(array), initial=0.0))
     return (
-        f'<figure><svg width="{width}" height="{height}" role="img" aria-label="{title}">{squares}'
-        f"</svg><figcaption>{title}; up to {largest:.3g}</figcaption></figure>"
+        f'<figure><svg class="map" viewBox="0 0 {width} {height}" style="width:{width}px" '
+        f'role="img" aria-label="{title}">{squares}'
+        f"</svg><figcaption>{title} <small>up to {largest:.3g}</small></figcaption></figure>"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from handgrad.deriving.algebra import Simplification
@@ -91,12 +92,13 @@ class _Story:
             yield Heading("Steps")
             yield from self._steps()
         yield Heading("Result")
-        yield from self._lines(pair.backward, pair.backward.inputs)
+        yield from self._lines(pair.backward, pair.backward.inputs, pair.backward.outputs)
         for path, node in zip(pair.wanted, pair.backward.outputs, strict=True):
             name = f"d{'_'.join(map(str, path))}"
             if node.name != name:
                 symbol = self.formulas.symbols.named(name)
-                yield self._numbered(row(symbol, Sign("="), self.formulas.of(node)))
+                formula = row(symbol, Sign("="), self.formulas.of(node))
+                yield replace(self._numbered(formula), boxed=True)
         yield Heading("What is kept")
         yield from self._kept()
         yield from self._order()
@@ -142,8 +144,11 @@ class _Story:
         self.told |= set(parts_in(formula))
         return Equation(formula, str(self.count), shape)
 
-    def _lines(self, program: Program, known: Sequence[Node]) -> Iterator[Block]:
-        """An equation for each node with a symbol; a loop's rounds come where the loop does."""
+    def _lines(
+        self, program: Program, known: Sequence[Node], results: Sequence[Node] = ()
+    ) -> Iterator[Block]:
+        """An equation for each node with a symbol, that of a result boxed; a loop's rounds come
+        where the loop does."""
         seen = {id(n) for n in known}
         for node in program.body:
             if id(node) in seen or node.op in ("input", "part"):
@@ -151,7 +156,8 @@ class _Story:
             if node.op == "loop":
                 yield from self._rounds(node)
             elif node in self.formulas.symbols:
-                yield self._numbered(self.formulas.equation(node), self._shape(node))
+                line = self._numbered(self.formulas.equation(node), self._shape(node))
+                yield replace(line, boxed=any(node is each for each in results))
 
     def _rounds(self, node: Node) -> Iterator[Block]:
         loop: Loop = node.attrs["loop"]

@@ -64,6 +64,7 @@ class Paragraph:
 @dataclass(frozen=True, slots=True)
 class Equation:
     """A formula on a line of its own; shape and number stand at its right, the name before it.
+    A result is boxed.
 
     An equation with a number and no anchor of its own has the anchor "eq-" and the number.
     """
@@ -73,6 +74,7 @@ class Equation:
     shape: Formula | None = None
     name: Content = ""
     anchor: str = ""
+    boxed: bool = False
 
     @property
     def target(self) -> str:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from base64 import b64encode
-from functools import cache
 from html import escape
-from importlib.resources import files
-from typing import Final, assert_never
+from typing import assert_never
 
-from handgrad.documents import alive
+from handgrad.documents import alive, skeleton
 from handgrad.documents.document import (
     Alert,
     Block,
@@ -33,9 +30,6 @@ from handgrad.documents.document import (
 from handgrad.documents.formulas.mathml import to_mathml
 from handgrad.documents.labels import label
 
-#: The font of formulas, which every page carries; `packaging/math_font.py` writes it.
-FONT: Final = "math.woff2"
-
 _ALIGNMENTS = {"l": "left", "c": "center", "r": "right"}
 
 
@@ -47,40 +41,13 @@ def page(document: Document) -> str:
     style, scripts = "", ""
     if document.story is not None:
         style, scripts = alive.style(), alive.scripts(document.story, document.lang)
-    return shell(document, _body(document), style=style, scripts=scripts)
-
-
-def shell(document: Document, body: str, name: str = "", style: str = "", scripts: str = "") -> str:
-    """The file around a body; `name` is a class of it, which `style` has rules for."""
-    classes = f"handgrad {name}".rstrip()
-    return (
-        f'<!DOCTYPE html>\n<html lang="{escape(document.lang)}">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        '<meta name="generator" content="handgrad">\n'
-        f"<title>{escape(document.title)}</title>\n<style>\n{_stylesheet()}{style}</style>\n</head>\n"
-        f'<body class="handgrad-page">\n<main class="{classes}">\n{body}</main>\n'
-        f"{scripts}</body>\n</html>\n"
-    )
+    body = _body(document)
+    return skeleton.page(document.title, body, lang=document.lang, style=style, scripts=scripts)
 
 
 def fragment(document: Document) -> str:
     """The same for a notebook's cell: an element with its stylesheet, in the cell's colours."""
-    return (
-        f"<style>\n{_stylesheet()}</style>\n"
-        f'<div class="handgrad" lang="{escape(document.lang)}">\n{_body(document)}</div>\n'
-    )
-
-
-@cache
-def _stylesheet() -> str:
-    folder = files("handgrad.documents")
-    font = b64encode(folder.joinpath(FONT).read_bytes()).decode("ascii")
-    return (
-        '@font-face {\n  font-family: "handgrad math";\n'
-        f'  src: url(data:font/woff2;base64,{font}) format("woff2");\n}}\n'
-        + folder.joinpath("style.css").read_text("utf-8")
-    )
+    return skeleton.fragment(_body(document), document.lang)
 
 
 def _body(document: Document) -> str:
@@ -151,8 +118,9 @@ def _equation(equation: Equation, lang: str) -> str:
             f'<a class="number" href="#{escape(equation.target)}" aria-label="{spoken}">'
             f"({escape(equation.number)})</a>"
         )
+    kind = "equation boxed" if equation.boxed else "equation"
     return (
-        f'<div class="equation"{_id(equation.target)}>{name}'
+        f'<div class="{kind}"{_id(equation.target)}>{name}'
         f'<div class="formula scroll">{formula}</div>{shape}{number}</div>\n'
     )
 

@@ -106,6 +106,7 @@ LABELS = {
         ),
         "model_fork": "{} forks: its gradients add up",
         "model_inputs": "{} are the inputs and {} what layer {} gives.",
+        "model_lines_on": "The drawing goes on from there.",
         "model_lines": (
             "Values go down along solid lines, each with its shape; gradients come back up along "
             "dashed lines; ⊕ adds."
@@ -266,6 +267,7 @@ LABELS = {
         ),
         "model_fork": "{} se ramifică: gradienții se adună",
         "model_inputs": "{} sunt intrările și {} ce dă stratul {}.",
+        "model_lines_on": "Desenul continuă de acolo.",
         "model_lines": (
             "Valorile coboară pe linii pline, fiecare cu forma ei; gradienții urcă pe linii "
             "întrerupte; ⊕ adună."

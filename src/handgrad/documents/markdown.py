@@ -89,6 +89,8 @@ def _span(span: Span) -> str:
 
 def _equation(equation: Equation) -> str:
     formula = _math(equation.formula)
+    if equation.boxed:
+        formula = rf"\boxed{{{formula}}}"
     if equation.shape is not None:
         formula += rf" \qquad {_math(equation.shape)}"
     if equation.number:

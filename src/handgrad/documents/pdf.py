@@ -155,7 +155,10 @@ def _equation(equation: Equation) -> str:
     name = f"#equation-name([{_inline(equation.name)}])\n" if equation.name else ""
     shape = f"${to_typst(equation.shape)}$" if equation.shape is not None else ""
     number = f"#{string(f'({equation.number})')}" if equation.number else ""
-    return f"{name}#equation-line($ {to_typst(equation.formula)} $, [{shape}], [{number}])\n"
+    formula = f"$ {to_typst(equation.formula)} $"
+    if equation.boxed:
+        formula = f"box(stroke: 0.5pt + quiet, inset: 0.5em, radius: 2pt, {formula})"
+    return f"{name}#equation-line({formula}, [{shape}], [{number}])\n"
 
 
 def _table(table: Table) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Final
 
-from handgrad.documents import html, pdf
+from handgrad.documents import html, pdf, skeleton
 from handgrad.documents.document import (
     Block,
     Content,
@@ -74,10 +73,6 @@ def _leads(content: Content) -> bool:
     return isinstance(last, str) and last.endswith(":")
 
 
-def _style() -> str:
-    return files("handgrad.documents").joinpath("slides.css").read_text("utf-8")
-
-
 def page(document: Document) -> str:
     """One HTML file that needs nothing else: a screen for each slide, a page each in print.
 
@@ -89,7 +84,8 @@ def page(document: Document) -> str:
         heading = f"<{tag}>{html.inline(slide.heading)}</{tag}>\n"
         blocks = "".join(html.block_of(each, document.lang) for each in slide.blocks)
         body += f"<section>\n{heading}{blocks}</section>\n"
-    return html.shell(document, body, "slides", _style())
+    style = skeleton.styles("slides")
+    return skeleton.page(document.title, body, lang=document.lang, name="slides", style=style)
 
 
 def render(document: Document) -> bytes:

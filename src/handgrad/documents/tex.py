@@ -151,6 +151,8 @@ def _equation(equation: Equation, name: str) -> str:
     formula = _math(equation.formula)
     if len(formula) > _WIDE or r"\begin{a" in formula:
         formula = _SHRUNK.format(_ROOM, rf"$\displaystyle {formula}$")
+    if equation.boxed:
+        formula = rf"\boxed{{{formula}}}"
     if equation.shape is not None:
         formula += rf" \qquad {_math(equation.shape)}"
     kind, label = "equation*", ""

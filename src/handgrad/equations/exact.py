@@ -47,6 +47,8 @@ ARRANGING: Final = SHAPING | ARRANGED | ORDERS.keys() | {"getitem"}
 #: Of these, those whose result has the same values in the same shape.
 _SAME: Final = frozenset({"asarray", "astype", "copy", "require", "positive", "float"})
 _FILLED: Final = {"zeros": "0", "zeros_like": "0", "ones": "1", "ones_like": "1"}
+#: The fewest numbers of which some are left out.
+_FEWEST: Final = 4
 _EMPTY: Final = frozenset({"empty", "empty_like"})
 #: Operations whose result does not depend on the values of their operand.
 CONSTANT: Final = frozenset(_FILLED) | _EMPTY
@@ -105,6 +107,15 @@ def _in_shape(name: str, writer: Writes, node: Node, inside: Formula) -> Part:
 def _filled(writer: Writes, node: Node) -> Part:
     value = Number(_FILLED[node.op])
     return Part(Script(value, writer.scope.dimensions.shape(shape(node))), ATOM)
+
+
+def _counted(writer: Writes, node: Node) -> Part:
+    """(0, 1, …, 63), where it goes up by one."""
+    values = np.asarray(node.value)
+    if len(values) < _FEWEST or values[1] - values[0] != 1:
+        return called(writer, node)
+    first, second, last = (Number(str(values[at])) for at in (0, 1, -1))
+    return Part(Fenced(separated((first, second, Sign("⋯"), last))), ATOM)
 
 
 def _turned(writer: Writes, node: Node) -> Part:
@@ -225,6 +236,7 @@ _NOTATIONS: Final[dict[str, Callable[[Writes, Node], Part]]] = {
     **dict.fromkeys(_FILLED, _filled),
     **dict.fromkeys(("sum", "max", "min", "prod", "mean"), _reduced),
     **dict.fromkeys(ARRANGED, _arranged),
+    "arange": _counted,
     "broadcast_to": _broadcast,
     **dict.fromkeys(ORDERS, _turned),
     "getitem": _item,

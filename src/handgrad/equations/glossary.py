@@ -99,6 +99,12 @@ _TABLE: Final[Mapping[str, Formula]] = {
     "row_numbers": Symbol("v"),
     "class_index": Symbol("c"),
     "lengths": Symbol("ell"),
+    "input_lengths": _letter("ell", sub="in"),
+    "source_lengths": _letter("ell", sub="src"),
+    "target_lengths": _letter("ell", sub="tgt"),
+    "inputs": _letter("x", sub="in"),
+    "sources": _letter("x", sub="src"),
+    "tokens": _letter("x", sub="tok"),
     # True or false for every element, as 1 or 0.
     "counts": Symbol("kappa"),
     "keep": Symbol("kappa"),

@@ -19,7 +19,7 @@ from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.labels import LABELS
 from handgrad.equations import docstrings, verdicts
 from handgrad.equations.measured import Measure, Measured, measure, measure_layer
-from handgrad.equations.models.examples import MODELS
+from handgrad.equations.models.examples import MODELS, named_model
 from handgrad.equations.models.flow import example_shape as model_example_shape
 from handgrad.equations.models.model import model_document, recipe_document
 from handgrad.equations.operation import document
@@ -165,7 +165,7 @@ def notes(
         raise ArgumentError(f"notes: eta is {eta!r}; allowed: a number")
     found = target
     if isinstance(target, str) and target in MODELS:
-        found, shape, given, loss = MODELS[target]()
+        found, shape, given, loss = named_model(target, small=numbers or alive)
         inputs = inputs or given
         options = {**({} if inputs else {"input_shape": shape}), "loss": loss, **options}
         target = type(found).__name__

@@ -84,10 +84,18 @@ class _Notes:
         self.glossary = self.derivation.glossary
         forward, backward = self.derivation.forward, self.derivation.backward
         (self.forward, self.backward), self.guarded = usual(forward, backward)
+        #: The symbols with their meanings; with numbers a setting has the value of the example.
+        options = topic.subject.options if numbers else {}
+        self.symbols = tuple(
+            replace(each, value=options.get(each.name, each.value))
+            for each in self.derivation.symbols
+        )
         arrived = (*self.derivation.given, *self.derivation.incoming)
         #: The settings and functions that were explained.
         self.told: set[Formula] = set()
-        self.board = Board(numbers, self.say, (symbol for symbol, _ in arrived))
+        results = {f"d{name}" for name in self.derivation.gradients}
+        results |= self.glossary.results & {*self.glossary.gradients}
+        self.board = Board(numbers, self.say, (symbol for symbol, _ in arrived), results=results)
 
     def say(self, key: str) -> str:
         return label(self.lang, key)
@@ -181,7 +189,7 @@ class _Notes:
             written = set(parts_in(line.formula))
             new = [
                 each
-                for each in self.derivation.symbols
+                for each in self.symbols
                 if each.shape is None and each.symbol in written and each.symbol not in self.told
             ]
             self.told.update(each.symbol for each in new)
@@ -209,9 +217,7 @@ class _Notes:
     def _symbols(self) -> Iterator[Block]:
         yield Heading(self.say("symbols"), anchor="symbols")
         header = (self.say("symbol"), self.say("in_code"), self.say("shape_or_meaning"))
-        rows = [
-            (each.symbol, Mono(each.name), self._meaning(each)) for each in self.derivation.symbols
-        ]
+        rows = [(each.symbol, Mono(each.name), self._meaning(each)) for each in self.symbols]
         yield Table(header, tuple(rows))
         if self.topic.doc.shapes:
             shapes = docstrings.prose(self.topic.doc.shapes)

@@ -22,6 +22,8 @@ _SHORT: Final = 22.0
 _STEP: Final = 14.0
 _PORT: Final = 26.0
 _TEXT: Final = 18.0
+#: Half a line's width stands over the edge of a block.
+_MARGIN: Final = 2.0
 #: Between the lines of a value and of its gradient.
 _APART: Final = 7.0
 
@@ -60,7 +62,7 @@ class _Drawing:
     """Operands in rows above the op, results in rows below it."""
 
     def __init__(self) -> None:
-        self.height = 0.0
+        self.height = _MARGIN
         self.lengths: dict[Formula, float] = {}
 
     def draw(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -33,8 +34,8 @@ _NOTHING = FormulaRow(())
 class Board:
     """Equations numbered through, each stated once; with `numbers` its values follow.
 
-    `known` are the symbols whose values stand on the board. A loop over anything but steps has the
-    numbers of every round only with `rounds`.
+    `known` are the symbols whose values stand on the board; what has a name of `results` is boxed.
+    A loop over anything but steps has the numbers of every round only with `rounds`.
     """
 
     def __init__(
@@ -43,9 +44,11 @@ class Board:
         say: Callable[[str], str],
         known: Iterable[Formula] = (),
         *,
+        results: Collection[str] = (),
         rounds: bool = True,
     ) -> None:
         self.numbers, self.say, self.rounds = numbers, say, rounds
+        self._results = results
         self.known = set(known)
         self._numbered: dict[Formula, str] = {}
         #: The anchors of the equations of single steps, by the identity of these.
@@ -95,7 +98,8 @@ class Board:
             again = f" {self.say('again')} "
             yield Paragraph((equation.left, again, Link(f"({number})", f"#eq-{number}"), "."))
         elif not equation.again:
-            yield self.line(formula, equation.shape)
+            boxed = equation.name in self._results
+            yield replace(self.line(formula, equation.shape), boxed=boxed)
             self._numbered[stated] = str(self._count)
             self.known.add(equation.left)
         elif not plain:

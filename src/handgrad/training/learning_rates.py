@@ -33,7 +33,7 @@ _RISEN: Final = 4.0
 #: The share of the last loss in that mean.
 _LATE: Final = 0.1
 #: The colour of what the smoothed curve is drawn over.
-_FAINT: Final = "color-mix(in oklab, var(--muted) 45%, var(--card))"
+_FAINT: Final = "color-mix(in oklab, var(--quiet) 45%, var(--tint))"
 #: The width of the bell that the curve is smoothed with, as a share of the steps.
 _BELL: Final = 0.02
 #: A loss that falls by less than this share of the first one has not fallen.
@@ -85,7 +85,7 @@ class LearningRates:
     def _chart(self) -> str:
         lines = [
             Series("batches", self.rates, self.losses, _FAINT),
-            Series("smoothed", self.rates, self.smoothed, "var(--blue)"),
+            Series("smoothed", self.rates, self.smoothed, "var(--forward)"),
         ]
         return line_chart(
             lines,

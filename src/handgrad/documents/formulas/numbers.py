@@ -2,7 +2,8 @@
 
 One array is written in one style. Where every entry is exactly an integer or a small fraction, that
 is what stands there. Otherwise its entries are decimals with their points below each other, all to
-the same place, except that an integer keeps its bare digits: "0" is zero and nothing else is.
+the same place, except that an integer keeps its bare digits: "0" is zero and nothing else is; it
+has room for decimals where others of its column have some.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def number(value: Any, *, digits: int = 4) -> Formula:
         raise ArgumentError(
             f"notes: a number was expected, found shape {values.shape}; allowed: one value"
         )
-    return _entry(values.item(), _places(values, digits), digits)
+    return _entry(values.item(), _places(values, digits), digits, alone=True)
 
 
 def matrix(
@@ -139,18 +140,23 @@ class _Board:
         kept_columns = _kept(lines.shape[1], self.columns)
         if not kept_rows or not kept_columns:
             return Script(Fenced(Space(), "["), sub=shape_of(values))
-        cells = tuple(tuple(self._cell(lines, i, j) for j in kept_columns) for i in kept_rows)
+        shown = lines[[i for i in kept_rows if i != _DOTS]]
+        whole_columns = {j for j in kept_columns if (shown[:, j] == np.rint(shown[:, j])).all()}
+        cells = tuple(
+            tuple(self._cell(lines, i, j, alone=j in whole_columns) for j in kept_columns)
+            for i in kept_rows
+        )
         fractions = any(_has_fraction(cell) for line in cells for cell in line)
         drawn = Matrix(cells, align="center" if fractions else "right")
         whole = _DOTS not in kept_rows and _DOTS not in kept_columns
         return drawn if whole else Script(drawn, sub=shape_of(values))
 
-    def _cell(self, lines: npt.NDArray[Any], i: int, j: int) -> Formula:
+    def _cell(self, lines: npt.NDArray[Any], i: int, j: int, *, alone: bool) -> Formula:
         if i == _DOTS and j == _DOTS:
             return Sign("⋱")
         if i == _DOTS or j == _DOTS:
             return Sign("⋮") if i == _DOTS else Sign("⋯")
-        return _entry(lines[i, j].item(), self.places, self.digits)
+        return _entry(lines[i, j].item(), self.places, self.digits, alone=alone)
 
 
 def _kept(size: int, limit: int) -> list[int]:
@@ -194,19 +200,20 @@ def _are_small_fractions(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _entry(value: float, places: int | None, digits: int) -> Formula:
+def _entry(value: float, places: int | None, digits: int, *, alone: bool) -> Formula:
+    """One entry; an integer that is not `alone` has decimals above or below it."""
     if math.isnan(value):
         return Text("NaN")
-    drawn = _magnitude(abs(value), places, digits)
+    drawn = _magnitude(abs(value), places, digits, alone=alone)
     return row(Sign("−"), drawn) if value < 0 else drawn
 
 
-def _magnitude(value: float, places: int | None, digits: int) -> Formula:
+def _magnitude(value: float, places: int | None, digits: int, *, alone: bool) -> Formula:
     if value == math.inf:
         return Symbol("infinity")
     if value == int(value) and (isinstance(value, int) or value < _LARGEST_INTEGER):
         whole = Number(str(int(value)))
-        return row(whole, Phantom(Number("." + "0" * places))) if places else whole
+        return row(whole, Phantom(Number("." + "0" * places))) if places and not alone else whole
     if not 10.0**-digits <= value < _LARGEST_PLAIN:
         return _scientific(value, digits)
     if places is None:

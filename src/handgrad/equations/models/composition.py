@@ -8,6 +8,7 @@ part that gave it. At the end every numbered symbol gets a name by its role.
 from __future__ import annotations
 
 import inspect
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -103,19 +104,24 @@ class _Call:
 
 
 def input_symbols(layer: Layer, inputs: tuple[Any, ...], value: int) -> tuple[Formula, ...]:
-    """h_value; of several inputs each by its name, with that number.
+    """h_value; of several inputs each by its name, with that number."""
+    return tuple(named_inputs(layer, inputs, value).values())
+
+
+def named_inputs(layer: Layer, inputs: tuple[Any, ...], value: int) -> dict[str, Formula]:
+    """The symbols of inputs by their names, of which the only one has none.
 
     The parts of a state are counted from 1: state1 and state2.
     """
     if sum(map(is_array, in_order(inputs))) == 1:
-        return (value_symbol(value),)
-    found: list[Formula] = []
+        return {"": value_symbol(value)}
+    found: dict[str, Formula] = {}
     for name, each in zip(inspect.signature(layer.forward).parameters, inputs, strict=False):
         for i, array in enumerate(in_order(each), start=1):
             if is_array(array):
                 own = f"{name}{i}" if isinstance(each, tuple) else name
-                found.append(numbered(plain_symbol(own, np.ndim(array)), value))
-    return tuple(found)
+                found[own] = numbered(plain_symbol(own, np.ndim(array)), value)
+    return found
 
 
 class Composer:
@@ -151,10 +157,14 @@ class Composer:
         self.known: set[Formula] = set()
         #: Other arrays of the layer that ops take.
         self._given: list[Node] = []
+        #: Of values that fork, the gradients of the copies that ops take.
+        self._shares: defaultdict[Node, list[Formula]] = defaultdict(list)
         #: Of values that fork before the layer, the copies that go into it.
         self._copies: dict[Node, Formula] = {}
         is_one = isinstance(layer, OpLayer | Embedding) and self.graph.is_one_op
         self._numbers = Numbers(str(number), only=is_one)
+        #: The gradients of values that fork, by what they are the sums of.
+        self._wholes: Mapping[frozenset[Formula | None], Formula] = {}
         #: The values that backward makes of the gradient that comes in.
         self._arriving: set[Node] = set()
         self._lines: list[tuple[str, str, tuple[str, int] | None, DerivedEquation]] = []
@@ -176,6 +186,7 @@ class Composer:
         dy = next(leaves(dict(self.graph.backward.arguments)))
         self._arriving = self.graph.made_of(dy)
         self.symbols[dy] = gradient_of(self.ends.output)
+        self._wholes = self._shared()
         targets = self._targets()
         self._reach(dy, targets)
         backward = tuple(self._backward(self.graph.backward, targets))
@@ -264,6 +275,7 @@ class Composer:
                 copy = self._copies.get(value, names[symbol(name)])
                 if self.graph.forks[value] > 1:
                     copy = copy_symbol(names[symbol(name)], number)
+                    self._shares[value].append(gradient_of(copy))
                 copies[symbol(name)], gradients[name] = copy, gradient_of(copy)
         settings, functions = meanings_of(derivation, names, subject)
         settings += tuple(self._uniform(node))
@@ -426,8 +438,33 @@ class Composer:
         """The loop of alike rounds that a node is in, and the round."""
         return self._numbers.loop(self.graph.rounds.get(node))
 
+    def _shared(self) -> Mapping[frozenset[Formula | None], Formula]:
+        """The gradients whose sum is that of a value: those of all its copies, and of sums that
+        it goes into."""
+        found: dict[frozenset[Formula | None], Formula] = {}
+        for each in self.graph.needed(self.graph.forward):
+            if each.op == "add" and each in self.symbols:
+                for operand in each.operands:
+                    if np.shape(operand.value) == np.shape(each.value):
+                        self._shares[operand].append(gradient_of(self.symbols[each]))
+        for value, shares in self._shares.items():
+            if len(shares) == self.graph.forks[value] > 1 and value in self.symbols:
+                found[frozenset(shares)] = gradient_of(self.symbols[value])
+        return found
+
+    def _terms(self, node: Node) -> Iterator[Formula | None]:
+        """The symbols of what is added up; None for a term that has none."""
+        if node.op != "add" or node in self.symbols:
+            yield self.symbols.get(node)
+            return
+        for each in node.operands:
+            yield from self._terms(each)
+
     def _symbol(self, node: Node) -> Formula:
         """The symbol of a value, with its number: by its name, if it has one."""
+        whole = self._wholes.get(frozenset(self._terms(node)))
+        if whole is not None:
+            return whole
         number = self._next(node)
         is_gradient = node in self._arriving and node.name[:1] == "d" and node.name.isidentifier()
         if is_gradient and node.name not in {*_ENDS, "d"} and not is_word(node.name):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -66,7 +65,8 @@ class PassGraph:
         #: The loop of alike rounds that a node is in, and the round.
         self.rounds: dict[Node, tuple[int, int]] = {}
         for run in (self.forward, self.backward):
-            self.rounds |= repeated_rounds((each, self._shape(each)) for each in self.needed(run))
+            does = ((each, (each.op, self.path(each))) for each in self.needed(run))
+            self.rounds |= repeated_rounds(does)
 
     def needed(self, run: Program) -> list[Node]:
         """The nodes of one pass, in order."""
@@ -102,10 +102,18 @@ class PassGraph:
             return True
         if node.op in ARRANGING | CONSTANT or self._goes_into_store(node):
             return False
-        later = self._users[node]
-        if node.op == "add" and node.name == "dx" and [each.op for each in later] == ["add"]:
-            return False  # a part of a longer sum of gradients
-        return len(later) > 1 or node.name.isidentifier()
+        if self._is_part_of_sum(node):
+            return False
+        return len(self._users[node]) > 1 or node.name.isidentifier()
+
+    def _is_part_of_sum(self, node: Node) -> bool:
+        """True for a part of a longer sum of gradients that have symbols."""
+        if node.op != "add" or node.name[:1] != "d":
+            return False
+        return [each.op for each in self._users[node]] == ["add"] and all(
+            each in self.owners or self.is_line(each) or self._is_part_of_sum(each)
+            for each in node.operands
+        )
 
     def _goes_into_store(self, node: Node) -> bool:
         """True for an array of which some elements are set before anything reads it."""
@@ -120,10 +128,6 @@ class PassGraph:
                 return self._layers[frame]
             frame = frame.caller
         return ""
-
-    def _shape(self, node: Node) -> tuple[str, str]:
-        """What a node does and where, alike in alike rounds."""
-        return node.op, re.sub(r"\d+", "0", self.path(node))
 
 
 def _layers(run: Program, paths: Mapping[int, str]) -> dict[Frame, str]:

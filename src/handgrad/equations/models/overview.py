@@ -83,9 +83,7 @@ def drawings(plan: DataFlow, loss: Any, lang: str) -> Iterator[Block]:
     found = pages(plan, start, end)
     for i, page in enumerate(found):
         title = label(lang, "model_drawing")
-        caption = label(lang, "model_lines") if i == 0 else ""
-        if len(found) > 1:
-            caption = f"{i + 1}/{len(found)}. {caption}".rstrip()
+        caption = label(lang, "model_lines" if i == 0 else "model_lines_on")
         described = _described(plan, page, lang)
         drawn = svg(page.shapes, page.width, page.height, title=title, description=described)
         yield Figure(drawn, tikz(page.shapes), caption, described)

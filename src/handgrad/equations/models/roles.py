@@ -221,24 +221,33 @@ class Roles:
         return _SCHEMES[-1]
 
     def _name_copies(self) -> None:
-        """x_{→Q} for the x that goes into Q, as its gradient is not that of x."""
+        """x_{→Q} for the x that goes into Q, as its gradient is not that of x; where several blocks
+        take it, with the number of the block."""
         used: set[Formula] = set(self.names.values())
+        takers: dict[Formula, set[int]] = defaultdict(set)
+        for symbol, key in self._origins.symbols.items():
+            if key.into:
+                takers[without_copy(symbol)].add(self._taker(key)[1])
         for symbol, key in self._origins.symbols.items():
             if not key.into:
                 continue
             whole = without_copy(symbol)
             base = self.names.get(whole, whole)
-            part = self._origins.parts.get(key.into) or SymbolOrigin("", "", None)
-            words = part.words or (part.op,)
+            words, block = self._taker(key)
+            above = block if len(takers[whole]) > 1 and block else None
             ways = (words[-count:] for count in range(1, len(words) + 1))
             again = ((*words[-1:], str(number)) for number in count_from(2))
             names = (
-                subscript(base, row(Sign("→"), separated(tuple(map(_index, index)))))
-                for index in chain(ways, again)
+                subscript(base, row(Sign("→"), _into(index, above))) for index in chain(ways, again)
             )
             name = next(each for each in names if each not in used)
             used.add(name)
             self.names[symbol] = name
+
+    def _taker(self, key: NumberedSymbol) -> tuple[tuple[str, ...], int]:
+        """The layer that takes a copy, by its words, and the number of its block or 0."""
+        part = self._origins.parts.get(key.into) or SymbolOrigin("", "", None)
+        return part.words or (part.op,), part.block.number if part.block else 0
 
 
 _SCHEMES: Final[tuple[Callable[[_Family], tuple[str, ...]], ...]] = (
@@ -260,10 +269,20 @@ def _named(plain: Formula, index: tuple[str, ...], above: int | None) -> Formula
         found = subscript(found, _index(each))
     if above is None:
         return found
-    number = Fenced(Number(str(above)))
     if isinstance(found, Script) and found.sup is None:
-        return Script(found.base, found.sub, number)
-    return Script(Fenced(found) if isinstance(found, Script | FormulaRow) else found, sup=number)
+        return Script(found.base, found.sub, _above(above))
+    bare = Fenced(found) if isinstance(found, Script | FormulaRow) else found
+    return Script(bare, sup=_above(above))
+
+
+def _into(index: tuple[str, ...], above: int | None) -> Formula:
+    """Q, with the number of its block as in Q^{(2)}."""
+    *outer, last = map(_index, index)
+    return separated((*outer, last if above is None else Script(last, sup=_above(above))))
+
+
+def _above(number: int) -> Formula:
+    return Fenced(Number(str(number)))
 
 
 def _index(word: str) -> Formula:

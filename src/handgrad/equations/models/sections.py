@@ -33,7 +33,7 @@ from handgrad.equations import docstrings
 from handgrad.equations.equations import DerivedEquation
 from handgrad.equations.models import overview
 from handgrad.equations.models.chain import Chain
-from handgrad.equations.models.composition import input_symbols
+from handgrad.equations.models.composition import named_inputs
 from handgrad.equations.models.flow import Flow
 from handgrad.equations.models.names import (
     FUSED,
@@ -70,7 +70,7 @@ class Sections:
         self.flow = flow
         self.chain = chain
         self.loss = loss
-        self.board = Board(numbers, self.say, self._inputs(), rounds=False)
+        self.board = Board(numbers, self.say, self._inputs().values(), rounds=False)
         #: All equations of both passes, also those of rounds that are not written again.
         self.computed: dict[str, list[DerivedEquation]] = {"forward": [], "backward": []}
         #: Settings and functions that are explained.
@@ -92,7 +92,7 @@ class Sections:
     def given(self, x: Any, parameters: Parameters) -> Iterator[Block]:
         yield Heading(self.say("board"), anchor="given")
         arrays = [each for each in in_order(x) if each is not None]
-        for symbol, array in zip(self._inputs(), arrays, strict=True):
+        for symbol, array in zip(self._inputs().values(), arrays, strict=True):
             yield self.board.line(assigned(symbol, array))
         for node in self.flow.nodes:
             for name, symbol in self.chain.symbols_of(node).items():
@@ -102,10 +102,10 @@ class Sections:
         if self.chain.target is not None:
             yield self.board.line(assigned(*self.chain.target))
 
-    def _inputs(self) -> tuple[Formula, ...]:
+    def _inputs(self) -> dict[str, Formula]:
         x = self.chain.run.values[0]
         inputs = x if isinstance(x, tuple) else (x,)
-        return input_symbols(self.flow.nodes[0].layer, inputs, 0)
+        return named_inputs(self.flow.nodes[0].layer, inputs, 0)
 
     # Forward
 
@@ -123,11 +123,15 @@ class Sections:
         inputs = self._inputs()
         keys = ["one", "inputs_one"] if self.is_alone else ["symbols", "inputs"]
         key = f"model_{keys[len(inputs) > 1]}"
+        listed: list[Span] = []
+        for name, symbol in inputs.items():
+            listed += [", ", symbol] if listed else [symbol]
+            listed += [" ", Mono(name)] if name else []
         if self.is_alone:
-            yield from self.filled(key, _listed(inputs), value_symbol(self.flow.output))
+            yield from self.filled(key, tuple(listed), value_symbol(self.flow.output))
         else:
             index = Symbol("i")
-            yield from self.filled(key, _listed(inputs), Script(Symbol("h"), index), index)
+            yield from self.filled(key, tuple(listed), Script(Symbol("h"), index), index)
         if not self.board.numbers:
             yield f" {self.say('model_batch')}"
         yield f" {self.say('elementwise')}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 
 from handgrad.arrays import Array
-from handgrad.training.report.html import style
+from handgrad.documents import skeleton
 
 PLOT_WIDTH, HEIGHT = 296, 272
 LEFT, TOP, BOTTOM = 52, 14, 38
@@ -65,7 +65,9 @@ def standalone(drawing: str) -> str:
     """A drawing as an SVG file of its own, with the colours of pages."""
     head, _, rest = drawing.partition(">")
     named = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
-    return f"{named}><style>{escape(style(), quote=False)}</style>{rest}"
+    named = named.replace('class="', 'class="handgrad report ', 1)
+    style = skeleton.styles("colours", "report")
+    return f"{named}><style>{escape(style, quote=False)}</style>{rest}"
 
 
 def line_chart(

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
+
+from handgrad.documents import skeleton
 
 
 def page(title: str, heading: str, lead: str, sections: Sequence[str]) -> str:
     """A whole page that needs no other file; all but `title` and `heading` is HTML."""
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)} · handgrad</title>\n<style>\n{style()}</style>\n</head>\n"
-        f"<body>\n<main>\n<header><h1>{escape(heading)}</h1><p>{lead}</p></header>\n"
-        + "\n".join(section for section in sections if section)
-        + "\n</main>\n</body>\n</html>\n"
-    )
-
-
-def style() -> str:
-    """The style sheet of pages, which the colours of drawings are from."""
-    return files(__package__).joinpath("style.css").read_text("utf-8")
+    shown = "\n".join(section for section in sections if section)
+    header = f"<header><h1>{escape(heading)}</h1><p>{lead}</p></header>"
+    style = skeleton.styles("report")
+    return skeleton.page(f"{title} · handgrad", f"{header}\n{shown}\n", name="report", style=style)
 
 
 def section(heading: str, note: str, body: str) -> str:

@@ -39,7 +39,7 @@ def judgement(
     matrix = ""
     if len(answers.names) <= MOST_CLASSES:
         counts = confusion_matrix(answers.targets, answers.answers, len(answers.names))
-        note = "Right answers in blue on the diagonal, mistakes in orange, each on its own scale."
+        note = "Right answers in blue on the diagonal, mistakes in red, each on its own scale."
         if len(answers.names) <= MOST_WITH_SHARES:
             note += " The percentages are shares of the true class."
         matrix = section(

@@ -25,7 +25,7 @@ from handgrad.training.report.quality import importance_table, plan_table
 from handgrad.training.review import FIGURES, Section, named, shown
 from handgrad.writing import write_atomically
 
-TRAIN, VALIDATION, TEST = "var(--blue)", "var(--orange)", "var(--muted)"
+TRAIN, VALIDATION, TEST = "var(--forward)", "var(--backward)", "var(--quiet)"
 
 
 @dataclass(frozen=True)

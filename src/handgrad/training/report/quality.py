@@ -102,8 +102,8 @@ def calibration_chart(answers: ClassAnswers) -> str:
     across = (100 * found.probability).tolist()
     low = min(across[0], 100 / answers.probabilities.shape[1])
     lines = [
-        Series("as sure as right", [low, 100.0], [low, 100.0], "var(--muted)", dashed=True),
-        Series("model", across, (100 * found.right).tolist(), "var(--blue)"),
+        Series("as sure as right", [low, 100.0], [low, 100.0], "var(--quiet)", dashed=True),
+        Series("model", across, (100 * found.right).tolist(), "var(--forward)"),
     ]
     chart = line_chart(
         lines,

@@ -42,7 +42,7 @@ def scatter(right: Array, predicted: Array) -> str:
         f'<path class="mark" d="M{_LEFT:g} {bottom:g}L{_LEFT + _SIDE:g} {_TOP:g}"/>'
         f'<text x="{_LEFT + _SIDE / 2:g}" y="{bottom + 38:g}" class="mid">right</text>'
         f'<text transform="translate(14 {_TOP + _SIDE / 2:g}) rotate(-90)" class="mid">predicted'
-        '</text><g style="color:var(--blue)" fill-opacity="0.55">'
+        '</text><g style="color:var(--forward)" fill-opacity="0.55">'
     )
     parts += [
         f'<circle cx="{_LEFT + share(x):.1f}" cy="{bottom - share(y):.1f}" r="2.6"/>'

@@ -148,7 +148,7 @@ class SequencesReview:
         before = list(range(len(found.norms)))
         low, high = _decade(found.norms)
         chart = line_chart(
-            [Series("gradient", before, found.norms.tolist(), "var(--blue)")],
+            [Series("gradient", before, found.norms.tolist(), "var(--forward)")],
             label="Gradient norm along time",
             x_label="steps before the end of the sequence",
             log=True,
