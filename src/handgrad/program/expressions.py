@@ -65,8 +65,10 @@ class Expressions(ABC):
         #: An array whose type new arrays have.
         self.like = ""
         self.uses: dict[int, int] = {}
-        #: Carried arrays that a loop inside may change, since nothing else reads them.
+        #: Carried arrays that rounds may change in place.
         self.owned: set[int] = set()
+        #: The statement that changes an array in place, by the array.
+        self.taken: dict[int, Node] = {}
         self.uses_math = False
 
     # Names and sizes
@@ -276,15 +278,13 @@ class Expressions(ABC):
         program: Program,
         keep: Iterable[int] = (),
         carried: Sequence[tuple[Node, Node]] = (),
+        copied: Iterable[Node] = (),
     ) -> None:
         """Statements for all that the outputs need; nodes in `keep` get a variable.
 
         A carried value's next takes over its variable where nothing reads the old one any more.
+        Views in `copied` are of arrays that change afterwards.
         """
-
-    @abstractmethod
-    def change(self, node: Node, uses: Mapping[int, int], into: str = "") -> None:
-        """base[index] += value or = value; in place where nobody else reads the base."""
 
     def stored(self, name: str, where: str, text: str) -> str:
         """A statement that puts a value into an array."""
