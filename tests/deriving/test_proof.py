@@ -222,3 +222,14 @@ def test_where_pieces_of_many_arrays_meet_a_wrong_gradient_is_found() -> None:
     _, cache = derived.forward(*[np.zeros(2)] * 9)
     for k, dx in enumerate(derived.backward(np.ones(2), cache)):
         np.testing.assert_allclose(dx, (k + 1) / 2)
+
+
+def test_differences_without_a_digit_tell_nothing():
+    """A path that cannot be, as of an alignment too short, costs 1e30 and hides its slope."""
+
+    def forward(x):
+        return np.tanh(x).sum() + 1e30
+
+    derived = hg.derive(forward, x=("N",))
+    _, cache = derived.forward(np.zeros(3))
+    np.testing.assert_allclose(derived.backward(2.0, cache), np.full(3, 2.0))

@@ -82,6 +82,7 @@ class _Writing:
         self.world = pair.traced.world
         self.e = Emitter(library, self.arguments.parameters)
         self.b = Emitter(library, loose=True)
+        self.e.floats_alike = self.b.floats_alike = pair.traced.forward.library != "numpy"
         self.unpacked: list[str] = []
 
     def run(self) -> Written:

@@ -52,6 +52,8 @@ class Expressions(ABC):
         self, library: Library = NUMPY, taken: Iterable[str] = (), *, loose: bool = False
     ) -> None:
         self.library, self.loose = library, loose
+        #: True for a program whose floats are all of one type, as those of tensors are.
+        self.floats_alike = False
         self.names = Names(taken)
         self.alias = self.names.fresh(library.alias)
         self.math = self.names.fresh("math")
