@@ -67,9 +67,24 @@ def _with_ones(x):
     return np.array([[x[0] * 2, 1.0], [x[1], x[0]]]) ** 3
 
 
+def _segments(x, w):
+    """Sums of rows from places that are known."""
+    return np.add.reduceat(np.tanh(x @ w), [0, 1, 2], axis=0)
+
+
+def _contrasted(z, y):
+    """A gradient with the mean of truths."""
+    scores = z @ z.T
+    same = (y[:, None] == y[None, :]) & ~np.eye(len(z), dtype=bool)
+    logs = scores - np.log(np.exp(scores).sum(1, keepdims=True))
+    return -((same * logs).sum(1) / np.maximum(same.sum(1), 1)).mean()
+
+
 @pytest.mark.parametrize(
     ("forward", "given"),
     [
+        (_segments, {"x": ("N", "D"), "w": ("D", "H")}),
+        (_contrasted, {"z": ("N", "D"), "y": ("N", int)}),
         (_with_ones, {"x": ("N",)}),
         (_spectrum, {"x": ("N", "T"), "w": (2,)}),
         (_turned, {"x": ("N", "C"), "y": ("N", int)}),

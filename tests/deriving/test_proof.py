@@ -222,3 +222,51 @@ def test_where_pieces_of_many_arrays_meet_a_wrong_gradient_is_found() -> None:
     _, cache = derived.forward(*[np.zeros(2)] * 9)
     for k, dx in enumerate(derived.backward(np.ones(2), cache)):
         np.testing.assert_allclose(dx, (k + 1) / 2)
+
+
+def test_differences_without_a_digit_tell_nothing():
+    """A path that cannot be, as of an alignment too short, costs 1e30 and hides its slope."""
+
+    def forward(x):
+        return np.tanh(x).sum() + 1e30
+
+    derived = hg.derive(forward, x=("N",))
+    _, cache = derived.forward(np.zeros(3))
+    np.testing.assert_allclose(derived.backward(2.0, cache), np.full(3, 2.0))
+
+
+def test_an_axis_of_one_by_chance_is_tried_at_other_lengths():
+    """Halves of halves: of six they have two elements and one, which is spread over both."""
+
+    def wavelet(x):
+        loss = 0.0
+        for _ in range(2):
+            even, odd = x[:, ::2], x[:, 1::2]
+            loss = loss + np.sin(even - odd).mean()
+            x = (even + odd) / 2
+        return loss + (x**2).mean()
+
+    derived = hg.derive(wavelet, x=("N", "L"))
+    x = np.random.default_rng(3).standard_normal((3, 8))
+    np.testing.assert_allclose(derived.forward(x)[0], wavelet(x), rtol=1e-12)
+    with pytest.raises(ValueError, match="allowed"):
+        derived.forward(x[:, :6])
+
+
+def test_a_last_block_of_one_row_is_no_example():
+    def blocks(x, w, chunk=2):
+        state, found = np.zeros(w.shape), []
+        for s in range(0, len(x), chunk):
+            mask = np.tril(np.ones((chunk, chunk)))
+            part = (
+                np.exp(-np.abs(x[s : s + chunk, None] - x[None, s : s + chunk])) * mask[..., None]
+            )
+            found.append((part * w).sum(1) + state)
+            state = np.tanh(state + part[-1, 0])
+        return np.concatenate(found)
+
+    derived = hg.derive(blocks, x=("T", "D"), w=("D",))
+    x, w = np.random.default_rng(3).standard_normal((8, 3)), np.arange(3.0)
+    for chunk in (2, 4):
+        wanted = blocks(x, w, chunk)
+        np.testing.assert_allclose(derived.forward(x, w, chunk)[0], wanted, rtol=1e-12)

@@ -319,3 +319,25 @@ def test_a_line_of_the_users_module_is_named():
     line = Decomposed.forward.__code__.co_firstlineno + 1
     with pytest.raises(hg.errors.ArgumentError, match=f"line {line}: .*lu_factor of PyTorch"):
         hg.derive(Decomposed(), x=("N", "N"))
+
+
+def test_a_function_of_numpy_beside_torch_is_numpy_s():
+    """Its `mode` is no attribute of a tensor, and NumPy's deviation divides by n."""
+
+    def padded(x):
+        return np.pad(x / x.std(1, keepdims=True), ((0, 0), (1, 1)), mode="reflect")
+
+    y, _ = hg.derive(padded, x=N).forward(X)
+    np.testing.assert_allclose(y, padded(X), rtol=1e-12)
+
+
+def test_integers_made_floats_are_of_the_type_of_the_tensors():
+    def turned(x: Tensor):
+        half = 1.0 / 100 ** (torch.arange(0, x.shape[1]).to(x.dtype) / x.shape[1])
+        return x * torch.outer(torch.arange(len(x)).to(x.dtype), half).cos()
+
+    derived = hg.derive(turned, x=N)
+    single = X.astype(np.float32)
+    y, cache = derived.forward(single)
+    assert y.dtype == np.float32
+    assert derived.backward(y, cache).dtype == np.float32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from types import ModuleType
@@ -27,7 +27,7 @@ from handgrad.deriving.derivation import Derivation
 from handgrad.deriving.derived import ChainRule
 from handgrad.deriving.pair import DerivedPair, assemble
 from handgrad.deriving.proof import DoubleError, MeetingError, Proof
-from handgrad.deriving.refusals import UnprovedError, UnreadableError, refused
+from handgrad.deriving.refusals import ByChanceError, UnprovedError, UnreadableError, refused
 from handgrad.deriving.reverse import gradient
 from handgrad.deriving.samples import Sampler, called
 from handgrad.deriving.second import backward_arguments
@@ -108,6 +108,8 @@ class Deriving:
     wrt: Sequence[str] | None
     save: str | None = None
     every: bool = True
+    #: The domains of numbers that have been tried.
+    found: list[Any] = field(default_factory=list)
 
     def run(self) -> Derivation:
         """The derivation. Raises UnreadableError for all that stands in its way.
@@ -175,14 +177,21 @@ class Deriving:
     def _derived(self, arguments: Arguments) -> Derivation:
         """The derivation on the first numbers on which differences tell whether it is right."""
         refusal: UnprovedError | None = None
-        for sampler in islice(self._samplers(arguments, self.forward), _MOST_NUMBERS):
+        chance: ByChanceError | None = None
+        samplers = self._samplers(arguments, self.forward)
+        for sampler in islice(samplers, _MOST_NUMBERS):
             try:
                 return self._derived_on(sampler)
+            except ByChanceError as error:
+                chance = chance or error
+                self.found.pop()  # other lengths for the same domains
             except UnprovedError as error:
                 refusal = refusal or error
                 if not error.is_rough:
                     break
-        assert refusal is not None
+        if refusal is None:
+            assert chance is not None
+            raise chance
         raise refused(str(refusal), self.function, "a forward that stands its proof") from refusal
 
     def _derived_on(self, sampler: Sampler) -> Derivation:
@@ -237,9 +246,9 @@ class Deriving:
         failed: Exception | None = None
         choice: tuple[Any, Any] | None = None  # the first that runs, or is finite once
         is_finite = False
-        found: list[Any] = []
+        self.found.clear()
         for _ in sampler.choices():
-            if sampler.domains in found:
+            if sampler.domains in self.found:
                 continue
             values = sampler.draw(np.random.default_rng(1), sampler.lengths(), examples=True)
             try:
@@ -249,12 +258,12 @@ class Deriving:
                 continue
             if _is_finite(result):
                 if all(map(_is_finite, self._further(sampler, forward))):
-                    found.append(sampler.domains)
+                    self.found.append(sampler.domains)
                     yield replace(sampler)
                 if not is_finite:
                     choice, is_finite = (dict(sampler.domains), sampler.order), True
             choice = choice or (dict(sampler.domains), sampler.order)
-        if found:
+        if self.found:
             return
         if choice is None:
             raise ArgumentError(

@@ -50,8 +50,9 @@ def solution(size: Size, letter: str, known: Mapping[str, str]) -> str | None:
     names.letters.update(known)
     base = "{}"
     if rest != Size.of(0):
-        text, precedence = names.size(rest)
-        base += f" - {text if precedence > 5 else f'({text})'}"
+        added = rest.constant is not None and rest.constant < 0
+        text, precedence = names.size(-rest if added else rest)
+        base += f" {'+' if added else '-'} {text if precedence > 5 else f'({text})'}"
     if factor == Size.of(1):
         return base
     text, precedence = names.size(factor)

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.deriving.substitution import substituted
+from handgrad.deriving.substitution import substituted, wide, widened
 from handgrad.program.guards import add_guard, at_both_ends
+from handgrad.program.inplace import line_of
 from handgrad.program.loop_records import looped
 from handgrad.program.node import FIXED, Loop, Node, Program, build, world
 from handgrad.program.sizes import Size
@@ -152,16 +153,17 @@ class LoopReverse:
         carry, result = self.carries[k], self.outputs[k]
         if id(self.node.args[self.loop.constants + k]) in self.live or result.op != "store":
             return False
-        readers = sum(any(a is carry for a in n.args) for n in self.order)
+        readers = sum(any(a is carry or a is result for a in n.args) for n in self.order)
+        is_once = sum(out is result for out in self.outputs) == 1
         counted = any(
             isinstance(i, Size) and self.loop.counter in i.letters for i in result.attrs["index"]
         )
-        return result.args[0] is carry and readers == 1 and counted
+        return result.args[0] is carry and readers == 1 and is_once and counted
 
     def _kept(self, outputs: list[Node]) -> list[Node]:
         """Nodes of the forward's round that its reverse reads and that are not found again."""
         own = set(map(id, [*self.order, *self.carries]))
-        cheap = self._cheap()
+        cheap, filling = self._cheap(), self._filling()
         kept: list[Node] = []
         seen: set[int] = set()
         stack = list(reversed(outputs))
@@ -174,12 +176,28 @@ class LoopReverse:
                 kept.append(n)
                 continue
             ragged = any(self.loop.counter in s.letters for s in n.shape)
+            if n.op == "part" and id(n.args[0]) in filling and not ragged:
+                kept.append(n)
+                continue
             inner = n.op == "part" and id(n.args[0]) in own
             if (id(n) not in own and not inner) or (id(n) in cheap) or (ragged and n.op != "input"):
                 stack += reversed(n.args)
             else:
                 kept.append(n)
         return kept
+
+    def _filling(self) -> set[int]:
+        """The wide forms of loops inside that change an array of this one in place.
+
+        What they stack has as many elements as they have operations; the array itself, as it was
+        before each round, has more.
+        """
+        return {
+            id(wide(change, world()).args[0])
+            for k in range(self.loop.carried)
+            for change in line_of(self.loop, k)
+            if change.op == "part"
+        }
 
     def _cheap(self) -> set[int]:
         """Nodes found again rather than kept: what is made of constants and the counter alone."""
@@ -196,16 +214,19 @@ class LoopReverse:
         loop, nk = self.loop, self.loop.carried
         stacked = set(map(id, loop.body.outputs[nk:]))
         extra = [n for n in kept if id(n) not in stacked]
-        body = Program(loop.body.inputs, [*loop.body.outputs, *extra])
-        wide = Loop(body, loop.counter, loop.count, loop.constants, nk, loop.reverse)
-        parts = looped(wide, list(self.node.args))
+        outputs = [*loop.body.outputs, *extra]
+        with self._inside():
+            body = Program(loop.body.inputs, widened(outputs, world()))
+        whole = Loop(body, loop.counter, loop.count, loop.constants, nk, loop.reverse)
+        parts = looped(whole, list(self.node.args))
         self._widen(parts)
-        place = {id(n): i for i, n in enumerate(body.outputs) if i >= nk}
+        place = {id(n): i for i, n in enumerate(outputs) if i >= nk}
         saved = [parts[place[id(n)]] for n in kept]
         carried = set(map(id, self.carries))
         for n, stack in zip(kept, saved, strict=True):
             if n.name:
-                stack.name = stack.name or n.name + ("_before" if id(n) in carried else "_all")
+                end = "_before" if id(n) in carried else "_all" * (not n.name.endswith("_all"))
+                stack.name = stack.name or n.name + end
         return saved
 
     def _widen(self, parts: list[Node]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from handgrad.program.inplace import changes_carried
+from handgrad.program.inplace import line_of
 from handgrad.program.node import FIXED, Loop, Node, Program
 from handgrad.program.sizes import Size
 
@@ -158,7 +158,7 @@ def _of_loop(loop: Loop, known: Mapping[str, Order]) -> Orders:
     body = loop.body
     inner = Orders(CONSTANT, CONSTANT, CONSTANT)
     within = {**known, loop.counter: rounds}
-    taken = {id(body.outputs[k]) for k in range(loop.carried) if changes_carried(loop, k)}
+    taken = {id(change) for k in range(loop.carried) for change in line_of(loop, k)}
     for node in body.body:
         if node.op == "part" and id(node) in taken:
             continue  # changed in place by a loop inside

@@ -13,12 +13,12 @@ from handgrad.deriving.arguments import Arguments, Path
 from handgrad.deriving.kept import frontier, least
 from handgrad.deriving.letters import letters_from
 from handgrad.deriving.refusals import refused
-from handgrad.deriving.reverse import substituted
+from handgrad.deriving.substitution import widened
 from handgrad.deriving.traced import Traced
 from handgrad.deriving.written import Written
 from handgrad.program.emit import Emitter
 from handgrad.program.libraries import NUMPY, Library
-from handgrad.program.node import Node, Program, World, within
+from handgrad.program.node import Node, Program, within
 
 
 @dataclass
@@ -64,18 +64,6 @@ def assemble(
     return DerivedPair(traced, forward, backward, kept, cotangents, list(wanted))
 
 
-def widened(nodes: Sequence[Node], world: World) -> list[Node]:
-    """Nodes with each loop in the form that also stacks what its reverse reads."""
-    swap = {}
-    for n in Program([], list(nodes)).body:
-        wide = n
-        while wide.op == "part" and id(wide.args[0]) in world.wide:
-            wide = world.wide[id(wide.args[0])][n.attrs["index"]]
-        if wide is not n:
-            swap[id(n)] = wide
-    return [substituted(n, swap) for n in nodes]
-
-
 def alone(traced: Traced, name: str) -> Written:
     """A program as one function, without a cache."""
     pair = DerivedPair(traced, traced.program, Program([], []), [], [], [])
@@ -94,6 +82,7 @@ class _Writing:
         self.world = pair.traced.world
         self.e = Emitter(library, self.arguments.parameters)
         self.b = Emitter(library, loose=True)
+        self.e.floats_alike = self.b.floats_alike = pair.traced.forward.library != "numpy"
         self.unpacked: list[str] = []
 
     def run(self) -> Written:

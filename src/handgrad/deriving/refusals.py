@@ -11,6 +11,10 @@ class UnreadableError(ArgumentError):
     """A forward of which no derivation can be made: its line, and why."""
 
 
+class ByChanceError(UnreadableError):
+    """It cannot be made on these lengths, of which one has a derived length of 1 by chance."""
+
+
 class UnprovedError(Exception):
     """A derivation did not stand its proof; nothing of it is returned.
 

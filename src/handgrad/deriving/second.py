@@ -14,8 +14,9 @@ from typing import Any
 
 from handgrad.deriving.algebra import simplified
 from handgrad.deriving.arguments import Arguments, Setting, Spec
-from handgrad.deriving.pair import DerivedPair, alone, widened
+from handgrad.deriving.pair import DerivedPair, alone
 from handgrad.deriving.reverse import gradient
+from handgrad.deriving.substitution import widened
 from handgrad.deriving.traced import Traced
 from handgrad.deriving.written import Written
 from handgrad.program.node import Node, Program, within

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from handgrad.program.node import Node, build
+from collections.abc import Sequence
+
+from handgrad.program.node import Node, Program, World, build
 
 
 def substituted(node: Node, swap: dict[int, Node]) -> Node:
@@ -24,3 +26,17 @@ def substituted(node: Node, swap: dict[int, Node]) -> Node:
         made.name, made.line = made.name or n.name, made.line or n.line
         swap[id(n)] = made
     return swap.get(id(node), node)
+
+
+def wide(node: Node, world: World) -> Node:
+    """A part of a loop as one of the form that also stacks what its reverse reads; else itself."""
+    while node.op == "part" and id(node.args[0]) in world.wide:
+        node = world.wide[id(node.args[0])][node.attrs["index"]]
+    return node
+
+
+def widened(nodes: Sequence[Node], world: World) -> list[Node]:
+    """Nodes with each loop in its wide form."""
+    body = Program([], list(nodes)).body
+    swap = {id(n): found for n in body if (found := wide(n, world)) is not n}
+    return [substituted(n, swap) for n in nodes]

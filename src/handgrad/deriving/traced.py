@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from handgrad.deriving.arguments import Arguments, Path, Setting, Spec, at, leaves
-from handgrad.deriving.refusals import UnreadableError, refused
+from handgrad.deriving.refusals import ByChanceError, UnreadableError, refused
 from handgrad.deriving.samples import called
 from handgrad.errors import ArgumentError
 from handgrad.program import primitives as primitives
 from handgrad.program.jax_arrays.running import OnJaxArrays
 from handgrad.program.loops import rolled
-from handgrad.program.node import Node, Program, World, as_node, within
+from handgrad.program.node import ByChance, Node, Program, World, as_node, within
 from handgrad.program.reading import attributes_of
 from handgrad.program.sizes import Size
 from handgrad.program.tensors.running import Detached, OnTensors
@@ -141,6 +141,8 @@ def traced(
             result = run_traced(function, arguments.mapped(given))
         except (Refused, NotImplementedError) as error:
             why = str(error)
+            if isinstance(error, ByChance):
+                raise ByChanceError(str(refused(why, function))) from error
             raise refused(why if why.startswith("line") else w.at_line(why), function) from error
         except RecursionError:
             raise refused(w.at_line("the forward has too many steps"), function) from None

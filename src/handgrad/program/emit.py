@@ -5,13 +5,14 @@ What is used once is written where it is used, unless the user has a name for it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Final
 
 from handgrad.program.emit_loops import LoopWriting
 from handgrad.program.emit_scan import ScanWriting, can_scan
 from handgrad.program.expressions import LONG, ONCE, SHORT, Expressions
-from handgrad.program.inplace import CHANGES, last_read
+from handgrad.program.inplace import CHANGES, VIEWS, Takeovers, is_filled, last_read
 from handgrad.program.node import PRIMITIVES, Node, Program
 
 _VIEWS: Final = ("transpose", "reshape", "getitem", "broadcast_to")
@@ -25,12 +26,16 @@ class Emitter(Expressions):
         program: Program,
         keep: Iterable[int] = (),
         carried: Sequence[tuple[Node, Node]] = (),
+        copied: Iterable[Node] = (),
     ) -> None:
         """Statements for all that the outputs need; nodes in `keep` get a variable.
 
         A carried value's next takes over its variable where nothing reads the old one any more.
+        Views in `copied` are of arrays that change afterwards.
         """
-        body = program.body
+        takeovers = Takeovers(program.body, program.outputs, self.owned)
+        body, self.taken, late = takeovers.order, takeovers.by, takeovers.late()
+        changing = {id(n) for n in chain(copied, *late.values()) if n.op in VIEWS}
         self.uses = {}
         for each in [*(a for n in body for a in n.args), *program.outputs]:
             self.uses[id(each)] = self.uses.get(id(each), 0) + 1
@@ -45,6 +50,9 @@ class Emitter(Expressions):
         for node in body:
             if id(node) in self.variables or node.op in (*ONCE, "zeros", "part"):
                 continue
+            for each in late.get(id(node), ()):
+                if id(each) not in self.variables and not _is_statement(each):
+                    self._put_aside(each)
             if has_parts(node):
                 self._several(node, [n for n in body if n.op == "part" and n.args[0] is node])
                 continue
@@ -53,7 +61,9 @@ class Emitter(Expressions):
                 scans = self.library.name == "jax" and can_scan(node.attrs["loop"])
                 (ScanWriting if scans else LoopWriting)(self, node, parts).run()
             elif node.op in CHANGES:
-                self.change(node, self.uses)
+                self.change(node)
+            elif id(node) in changing:
+                self._put_aside(node)
             elif id(node) in reused:
                 text = self.text(node)
                 self.variables[id(node)] = reused[id(node)]
@@ -76,8 +86,7 @@ class Emitter(Expressions):
         self.line(f"{', '.join(names)}{',' if len(names) == 1 else ''} = {text}")
 
     def _deserves_name(self, node: Node, keep: set[int]) -> bool:
-        is_statement = node.op in ("loop", *CHANGES) or has_parts(node)
-        return is_statement or self.uses[id(node)] > 1 or bool(node.name) or id(node) in keep
+        return _is_statement(node) or self.uses[id(node)] > 1 or bool(node.name) or id(node) in keep
 
     def _repeats(self, node: Node) -> bool:
         """Return whether an expression may as well be repeated: a short view, or a short number."""
@@ -85,15 +94,20 @@ class Emitter(Expressions):
             return len(self.text(node)) <= SHORT
         return False
 
-    def change(self, node: Node, uses: Mapping[int, int], into: str = "") -> None:
-        """base[index] += value or = value; in place where nobody else reads the base."""
+    def _put_aside(self, node: Node) -> None:
+        """A variable for what is read of an array before it changes; a view is copied."""
+        is_view = node.op in VIEWS and (node.shape or self.library.name != "numpy")
+        text, name = self.arg(node, 8 if is_view else 0), self.names.fresh(node.name or "value")
+        self.line(f"{name} = {text}{self.library.copies if is_view else ''}")
+        self.variables[id(node)] = name
+
+    def change(self, node: Node) -> None:
+        """base[index] += value or = value; in place where nobody else reads the base after it."""
         base, value = node.args[0], node.args[1]
         text, where = self.arg(value), self.index(node)
-        name = into
-        if not name and base.op in (*CHANGES, "part") and uses.get(id(base)) == 1:
-            name = self.variables[id(base)]
-        if not name:
-            is_new = base.op == "zeros" and id(base) not in self.variables
+        name = self.variables.get(id(base), "")
+        if self.taken.get(id(base)) is not node or not name:
+            is_new = is_filled(base) and not name
             start = self.text(base) if is_new else f"{self.arg(base, 8)}{self.library.copies}"
             name = self.names.fresh(node.name or "placed")
             self.line(f"{name} = {start}")
@@ -126,6 +140,10 @@ class Emitter(Expressions):
                 given = ", ".join(end or "None" for end in ends)
                 parts.append(f"{self.names.builtin('slice')}({given})")
         return ", ".join(parts)
+
+
+def _is_statement(node: Node) -> bool:
+    return node.op in ("loop", *CHANGES) or has_parts(node)
 
 
 def has_parts(node: Node) -> bool:

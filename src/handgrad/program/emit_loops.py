@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handgrad.program.expressions import Expressions
-from handgrad.program.inplace import VIEWS, chain, changes_carried
+from handgrad.program.inplace import VIEWS, changes_carried, is_filled, root
 from handgrad.program.node import Loop, Node, Program
 
 
@@ -20,9 +20,7 @@ class LoopWriting:
         self.body = body
         self.carries = body.inputs[self.loop.constants :]
         self.results = body.outputs[: self.loop.carried]
-        #: The changes in place of each carried array; none where it is made anew.
-        self.inside = [chain(r, c) for r, c in zip(self.results, self.carries, strict=True)]
-        #: True for those that rounds change, by themselves or by a loop inside.
+        #: True for those that rounds change in place, by themselves or by a loop inside.
         self.changes = [changes_carried(self.loop, k) for k in range(self.loop.carried)]
         self.stacks: dict[int, str] = {}
         #: Arrays that never change are stacked at the end, where there is a round for sure.
@@ -38,10 +36,10 @@ class LoopWriting:
         e.line(f"for {counter} in {rounds}:")
         e.indent += 1
         start = len(e.lines)
-        uses, outside = e.uses, dict(e.variables)
+        outside = e.uses, dict(e.variables), e.taken
         self._round()
         # Another loop may have the same body: its rounds have variables of their own.
-        e.uses, e.variables = uses, outside
+        e.uses, e.variables, e.taken = outside
         if len(e.lines) == start:
             e.line("pass")
         e.indent -= 1
@@ -64,14 +62,15 @@ class LoopWriting:
             if self.results[k] is carry:
                 self._let(carry, first, carry.name)
                 continue
-            if e.library.changes and self.changes[k] and id(first) in e.owned:
-                e.name(carry, e.variables[id(first)])
+            known = e.variables.get(id(first))
+            if known and e.library.changes and e.taken.get(id(first)) is self.node:
+                e.name(carry, known)
                 continue
             called = self.wanted[k].name if k in self.wanted else ""
             text = e.arg(first, 8 if self.changes[k] else 0)
             name = e.names.fresh(carry.name or called or self.results[k].name or "carried")
             e.name(carry, name)
-            is_new = first.op == "zeros" and id(first) not in e.variables
+            is_new = is_filled(first) and not known
             copies = e.library.copies if self.changes[k] and not is_new else ""
             e.line(f"{name} = {self._first(first, carry, text)}{copies}")
         for i in range(self.loop.carried, len(self.body.outputs)):
@@ -108,28 +107,27 @@ class LoopWriting:
         for i, out in stacked.items():  # a carried value as it is before the round
             if id(out) in places:
                 self._keep(i, out)
-        anew = [k for k in range(loop.carried) if not self.inside[k]]
-        own = [out for out in stacked.values() if id(out) not in places]
-        self.e.owned |= {id(self.carries[k]) for k in anew if self.changes[k]}
-        self._compute(anew, own, [(self.carries[k], self.results[k]) for k in anew])
+        moved = [k for k in range(loop.carried) if self.results[k] is not self.carries[k]]
+        self._compute(moved, [out for out in stacked.values() if id(out) not in places])
         for i, out in stacked.items():
             if id(out) not in places:
                 self._keep(i, out)
-        self._in_place()
-        self._hand_on(anew)
+        self._hand_on(moved)
 
-    def _compute(
-        self, anew: Sequence[int], stacked: Sequence[Node], reused: Sequence[tuple[Node, Node]]
-    ) -> None:
-        """Variables for what a round makes anew and stacks, and for what it puts into arrays."""
-        changes = [change for each in self.inside for change in each]
-        results = [self.results[k] for k in anew]
-        operands = [operand for change in changes for operand in change.args[1:]]
+    def _compute(self, moved: Sequence[int], stacked: Sequence[Node]) -> None:
+        """Variables for what a round hands on and stacks."""
+        self.e.owned |= {id(self.carries[k]) for k in moved if self.changes[k]}
+        results = [self.results[k] for k in moved]
         self.e.program(
-            Program(self.body.inputs, [*results, *stacked, *operands]),
+            Program(self.body.inputs, [*results, *stacked]),
             keep={*map(id, self.results), *map(id, stacked)},
-            carried=reused,
+            carried=[(self.carries[k], self.results[k]) for k in moved if not self.changes[k]],
+            copied=[r for r in results if r.op in VIEWS and self._is_changed(root(r))],
         )
+
+    def _is_changed(self, node: Node) -> bool:
+        """True for an array that the next round changes."""
+        return any(each and node is r for each, r in zip(self.changes, self.results, strict=True))
 
     def _keep(self, i: int, out: Node) -> None:
         e, name = self.e, self.stacks[i]
@@ -140,39 +138,13 @@ class LoopWriting:
         else:
             e.line(f"{name}.append({e.text(out)})")
 
-    def _in_place(self) -> None:
-        """Changes of carried arrays; one that others read, through a view perhaps, comes last."""
-        readers = [
-            sum(any(a is carry for a in n.args) for n in self.body.body) for carry in self.carries
-        ]
-        for k in sorted(range(self.loop.carried), key=readers.__getitem__):
-            self._values_first(k)
-            for change in self.inside[k]:
-                self.e.change(change, {}, into=self.e.variables[id(self.carries[k])])
-
-    def _values_first(self, k: int) -> None:
-        """Variables for values that are read of an array before its first change, and not after."""
-        e, carry = self.e, self.carries[k]
-        for change in self.inside[k][1:]:
-            value = change.args[1]
-            if id(value) in e.variables and value.op not in VIEWS:
-                continue
-            if any(a is carry for n in Program([], [value]).body for a in n.args):
-                text, precedence = e.expression(value)
-                name = e.names.fresh(value.name or "value")
-                if value.op in VIEWS:
-                    text = (text if precedence == 9 else f"({text})") + e.library.copies
-                e.line(f"{name} = {text}")
-                e.variables[id(value)] = name
-
-    def _hand_on(self, anew: Sequence[int]) -> None:
+    def _hand_on(self, moved: Sequence[int]) -> None:
         """What is carried on takes its new values, all at once."""
         e = self.e
         moves = [
             (e.variables[id(self.carries[k])], self.results[k])
-            for k in anew
-            if self.results[k] is not self.carries[k]
-            and e.variables.get(id(self.results[k])) != e.variables[id(self.carries[k])]
+            for k in moved
+            if e.variables.get(id(self.results[k])) != e.variables[id(self.carries[k])]
         ]
         if moves:
             names, values = zip(*((name, e.text(value)) for name, value in moves), strict=True)

@@ -25,22 +25,17 @@ class ScanWriting(LoopWriting):
         state, counter = e.names.fresh("state"), e.names.counter(loop.counter)
         e.line(f"def {step}({state}, {counter}):")
         e.indent += 1
-        uses, outside = e.uses, dict(e.variables)
+        outside = e.uses, dict(e.variables), e.taken
         if carried:
             e.line(f"{_listed(carried)} = {state}")
         stacked = self._stacked_before()
         own = [self.body.outputs[i] for i in self.stacks if i not in stacked]
-        anew = [k for k in moved if not self.inside[k]]
-        self._compute(anew, own, [(self.carries[k], self.results[k]) for k in anew])
-        self._in_place()
-        following = [
-            e.variables[id(self.carries[k])] if self.inside[k] else e.text(self.results[k])
-            for k in moved
-        ]
+        self._compute(moved, own)
+        following = [e.text(self.results[k]) for k in moved]
         stacked |= {i: e.text(self.body.outputs[i]) for i in self.stacks if i not in stacked}
         made = [stacked[i] for i in self.stacks]
         e.line(f"return {_tuple(following)}, {_tuple(made)}")
-        e.uses, e.variables = uses, outside
+        e.uses, e.variables, e.taken = outside
         e.indent -= 1
         rounds = f"{e.alias}.arange({e.size(loop.count)})"
         order = ", reverse=True" if loop.reverse else ""

@@ -52,6 +52,8 @@ class Expressions(ABC):
         self, library: Library = NUMPY, taken: Iterable[str] = (), *, loose: bool = False
     ) -> None:
         self.library, self.loose = library, loose
+        #: True for a program whose floats are all of one type, as those of tensors are.
+        self.floats_alike = False
         self.names = Names(taken)
         self.alias = self.names.fresh(library.alias)
         self.math = self.names.fresh("math")
@@ -65,8 +67,10 @@ class Expressions(ABC):
         #: An array whose type new arrays have.
         self.like = ""
         self.uses: dict[int, int] = {}
-        #: Carried arrays that a loop inside may change, since nothing else reads them.
+        #: Carried arrays that rounds may change in place.
         self.owned: set[int] = set()
+        #: The statement that changes an array in place, by the array.
+        self.taken: dict[int, Node] = {}
         self.uses_math = False
 
     # Names and sizes
@@ -276,15 +280,13 @@ class Expressions(ABC):
         program: Program,
         keep: Iterable[int] = (),
         carried: Sequence[tuple[Node, Node]] = (),
+        copied: Iterable[Node] = (),
     ) -> None:
         """Statements for all that the outputs need; nodes in `keep` get a variable.
 
         A carried value's next takes over its variable where nothing reads the old one any more.
+        Views in `copied` are of arrays that change afterwards.
         """
-
-    @abstractmethod
-    def change(self, node: Node, uses: Mapping[int, int], into: str = "") -> None:
-        """base[index] += value or = value; in place where nobody else reads the base."""
 
     def stored(self, name: str, where: str, text: str) -> str:
         """A statement that puts a value into an array."""

@@ -35,6 +35,10 @@ class Refused(Exception):  # noqa: N818 (a refusal is an answer; users catch it 
     """The forward can't be read: the line and the reason."""
 
 
+class ByChance(Refused):
+    """An axis is spread over another since its length is 1 on the example alone."""
+
+
 @dataclass(eq=False)
 class Node(ArithmeticOperand):
     """One application of a primitive."""

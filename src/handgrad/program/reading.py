@@ -19,11 +19,9 @@ from handgrad.program.source import nested
 from handgrad.program.tensors.module import ATTRIBUTES
 from handgrad.program.tensors.parameters import is_module
 
-#: Attributes and keywords by which a function is known to be one on tensors.
-_OF_TENSORS: Final = {
-    *(name for name in ATTRIBUTES if not hasattr(np.ndarray, name)),
-    *("view", "dim", "keepdim"),
-}
+#: Attributes by which a function is known to be one on tensors, and keywords.
+_OF_TENSORS: Final = {*(name for name in ATTRIBUTES if not hasattr(np.ndarray, name)), "view"}
+_KEYWORDS: Final = {"dim", "keepdim"}
 _LIBRARIES: Final = frozenset({"numpy", "torch", "jax"})
 _LOADS: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF")
 _ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
@@ -60,7 +58,10 @@ def _libraries_of(function: Any) -> Set[str]:
         return others & {"torch"} or others
     own = getattr(function, "__globals__", {})
     imported = _LIBRARIES.intersection(map(package_of, own.values())) | named
-    if "torch" in imported and any(word in _OF_TENSORS for word in _words(function)):
+    if "torch" in imported and (
+        not _OF_TENSORS.isdisjoint(_attributes(function))
+        or not _KEYWORDS.isdisjoint(_keywords(function))
+    ):
         return {"torch"}
     return imported or {"numpy"}
 
@@ -85,8 +86,8 @@ def _named(text: str) -> Iterator[str]:
                 yield from _named(node.value)
 
 
-def _words(function: Any) -> Iterator[str]:
-    """The names of attributes of values, and of keywords; not those of modules."""
+def _attributes(function: Any) -> Iterator[str]:
+    """The names of attributes of values, not those of modules."""
     for code in nested(function.__code__) if hasattr(function, "__code__") else ():
         in_module = False
         for step in dis.get_instructions(code):
@@ -97,6 +98,11 @@ def _words(function: Any) -> Iterator[str]:
                 in_module = False
             elif not in_module:
                 yield str(step.argval)
+
+
+def _keywords(function: Any) -> Iterator[str]:
+    """The names of arguments in calls, among other tuples of texts."""
+    for code in nested(function.__code__) if hasattr(function, "__code__") else ():
         for constant in code.co_consts:
             if isinstance(constant, tuple):
                 yield from (each for each in constant if isinstance(each, str))

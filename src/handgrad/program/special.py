@@ -65,8 +65,7 @@ def _array(x: Any, dtype: Any = None, **_: Any) -> Any:
     if type(x) is Pile and x.array is not None:
         out = x.array
     elif isinstance(x, list | tuple):
-        parts = [_array(v) if isinstance(v, list | tuple) and traced(v) else v for v in x]
-        parts = [_array(v) if isinstance(v, list | tuple) else v for v in parts]
+        parts = [_array(v) if isinstance(v, list | tuple) else v for v in x]
         with within_round(_round_of(parts)):
             out = call(np.stack, parts)
     else:

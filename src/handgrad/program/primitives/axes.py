@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from handgrad.program.arranging import axis_of as axis_of
-from handgrad.program.node import Node, build, world
+from handgrad.program.node import ByChance, Node, build, world
 from handgrad.program.sizes import ONE, Size
 
 Shape = tuple[Size, ...]
@@ -16,7 +16,12 @@ def equal(a: Size, b: Size) -> Size:
         return a
     w = world()
     if w.length(a) != w.length(b):
-        raise ValueError(f"axes of {a} and {b} do not meet")
+        raise ByChance(
+            w.at_line(
+                f"axes of {a} and {b} do not meet, of which one is 1 on the example by chance; "
+                "write lengths in letters that make them equal, such as 2*N"
+            )
+        )
     if (rule := ("==", a, b, True)) not in w.guards:
         w.guards.append(rule)
     return a if b.constant is None else b

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.program.node import Node, as_node, build, world
+from handgrad.program.node import Node, Program, as_node, build, world
 from handgrad.program.primitives.record import record
 from handgrad.program.rounds import fixed, guard
 from handgrad.program.sizes import Size
@@ -32,8 +32,9 @@ def constant(x: Any) -> Any:
     if not isinstance(x, Node):
         return x
     value = x.value
-    if x.op not in ("const", "table"):
-        guard("true", build("array_equal", x, as_node(value)), None, True)
+    if not all(n.op in ("const", "table") for n in Program([], [x]).body if not n.args):
+        same = "array_equal" if np.ndim(value) else "equal"
+        guard("true", build(same, x, as_node(value)), None, True)
     return value.item() if np.ndim(value) == 0 and hasattr(value, "item") else value
 
 

@@ -30,8 +30,10 @@ def cast_text(method: str, types: dict[str, str]) -> Any:
         (x,), kind = n.args, n.attrs["kind"]
         if plain(x):
             return f"{TYPES[kind]}({e.arg(x)})"
-        # PyTorch stores no double in an array that is single, as the caller's arrays may be.
-        own = e.float if method == "to" and kind == "f" and e.like else types[kind]
+        # PyTorch stores no double in an array that is single, as the caller's arrays may be, and
+        # a tensor's floats are of the caller's type.
+        is_own = (method == "to" or e.floats_alike) and kind == "f" and e.like
+        own = e.float if is_own else types[kind]
         return f"{e.arg(x, 9)}.{method}({own})"
 
     return text

@@ -43,17 +43,18 @@ def written(axis: tuple[int, ...], ndim: int, *, all_too: bool = False) -> str:
     return str(axis[0] - ndim if len(axis) == 1 else axis)
 
 
-def method(name: str, keep: str = "keepdims") -> Spelling:
+def method(name: str, keep: str = "keepdims", *, of_floats: bool = False) -> Spelling:
     """The spelling of a reduction as a method: x.sum(-1, keepdims=True).
 
-    PyTorch, which says keepdim, keeps no axes where none is named.
+    PyTorch, which says keepdim, keeps no axes where none is named, and has some of floats alone.
     """
 
     def text(e: Any, n: Node) -> str:
         x, kept = n.args[0], n.attrs["keepdims"]
         axis = written(n.attrs["axis"], x.ndim, all_too=kept and keep == "keepdim")
         inside = axis, f"{keep}=True" if kept else ""
-        return f"{e.arg(x, 8)}.{name}({', '.join(filter(None, inside))})"
+        cast = f".to({e.float})" if of_floats and x.kind not in "fc" else ""
+        return f"{e.arg(x, 8)}{cast}.{name}({', '.join(filter(None, inside))})"
 
     return text
 
@@ -92,6 +93,8 @@ def reduction(
 
 # Sums, means, products.
 reduction("sum", np.sum, lambda g, y, x, axis, keepdims: (spread(g, x, axis),))
+
+
 reduction(
     "mean",
     np.mean,
@@ -99,6 +102,7 @@ reduction(
         spread(g / as_node(product(x.shape[a] for a in axis)), x, axis),
     ),
     kind="f",
+    torch=method("mean", "keepdim", of_floats=True),
 )
 
 

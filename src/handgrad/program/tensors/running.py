@@ -88,9 +88,13 @@ def _settings() -> Iterator[None]:
 
 
 def _tensor(value: Any) -> Any:
+    """A tensor of an array; of floats one with a gradient, which no function of NumPy takes."""
     import torch
 
-    return torch.tensor(value) if isinstance(value, np.ndarray | np.floating) else value
+    if not isinstance(value, np.ndarray | np.floating):
+        return value
+    found = torch.tensor(value)
+    return found.requires_grad_().clone() if found.is_floating_point() else found
 
 
 def _array(value: Any) -> Any:
