@@ -86,3 +86,18 @@ def test_whatever_is_wrong_is_one_sentence(wrong: Any, engine: str) -> None:
 def test_any_number_of_empty_products_takes_no_time() -> None:
     a = np.broadcast_to(np.ones((3, 2), np.float32), (2**40, 3, 2))
     assert hg.matmul(a, np.ones((2, 0), np.float32)).shape == (2**40, 3, 0)
+
+
+@pytest.mark.skipif(
+    getattr(kernels.native, "bf16_unit", "none") == "none", reason="there is no unit for bf16"
+)
+@pytest.mark.parametrize("sizes", [*SIZES, (1500, 300, 1030), (1030, 300, 1500), (40, 0, 50)])
+def test_products_in_bf16_of_whole_numbers_are_exact(sizes: tuple[int, int, int]) -> None:
+    """bfloat16 holds whole numbers up to 256; results larger than a cache are stored late."""
+    m, k, n = sizes
+    rng = np.random.default_rng(2)
+    a, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    for threads in (1, 2, 4):
+        hg.set_threads(threads)
+        np.testing.assert_array_equal(hg.matmul(a, b, precision="bf16"), expected)

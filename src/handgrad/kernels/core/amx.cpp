@@ -73,7 +73,8 @@ template <int Down, int Across>
 __attribute__((target("amx-tile,amx-bf16"))) void multiply_tiles(long elements, const AmxRows& a,
                                                                  const Bf16x2* b, long b_row,
                                                                  float* c, long c_row,
-                                                                 bool accumulate) {
+                                                                 bool accumulate,
+                                                                 const AmxTraffic& traffic) {
     const long a_bytes = 4 * a.row, b_bytes = 4 * b_row, c_bytes = 4 * c_row;
     see_memory(c);
     if (accumulate) {
@@ -87,6 +88,8 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_tiles(long elements, 
         _tile_zero(2);
         _tile_zero(3);
     }
+    const long stored_rows = (kAmxSide * kAmxElements + elements - 1) / std::max(elements, 1L);
+    const char* next = reinterpret_cast<const char*>(traffic.next);
     const Bf16x2* rows = a.data;
     for (long p = 0; p < elements; p += kAmxElements, rows += a.chunk, b += kAmxElements * b_row) {
         _tile_loadd(4, rows, a_bytes);
@@ -101,7 +104,11 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_tiles(long elements, 
             _tile_dpbf16ps(2, 5, 6);
         }
         if constexpr (Down * Across == 4) _tile_dpbf16ps(3, 5, 7);
+        for (long i = 0; i < traffic.lines; i++, next += 64) __builtin_prefetch(next, 0, 2);
+        if (traffic.deferred != nullptr)
+            for (long i = 0; i < stored_rows; i++) traffic.deferred->store_row();
     }
+    if (traffic.deferred != nullptr) traffic.deferred->store_all();
     _tile_stored(0, c, c_bytes);
     if constexpr (Across == 2) _tile_stored(1, c + 16, c_bytes);
     if constexpr (Down == 2) _tile_stored(2, c + 16 * c_row, c_bytes);
@@ -111,15 +118,16 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_tiles(long elements, 
 }  // namespace
 
 void amx_micro_kernel(int rows, int width, long elements, const AmxRows& a, const Bf16x2* b,
-                      long b_row, float* c, long c_row, bool accumulate) {
+                      long b_row, float* c, long c_row, bool accumulate,
+                      const AmxTraffic& traffic) {
     if (rows > 16 && width > 16)
-        multiply_tiles<2, 2>(elements, a, b, b_row, c, c_row, accumulate);
+        multiply_tiles<2, 2>(elements, a, b, b_row, c, c_row, accumulate, traffic);
     else if (rows > 16)
-        multiply_tiles<2, 1>(elements, a, b, b_row, c, c_row, accumulate);
+        multiply_tiles<2, 1>(elements, a, b, b_row, c, c_row, accumulate, traffic);
     else if (width > 16)
-        multiply_tiles<1, 2>(elements, a, b, b_row, c, c_row, accumulate);
+        multiply_tiles<1, 2>(elements, a, b, b_row, c, c_row, accumulate, traffic);
     else
-        multiply_tiles<1, 1>(elements, a, b, b_row, c, c_row, accumulate);
+        multiply_tiles<1, 1>(elements, a, b, b_row, c, c_row, accumulate, traffic);
 }
 
 __attribute__((target("amx-tile,amx-bf16"))) double amx_multiply_adds(long rounds) {

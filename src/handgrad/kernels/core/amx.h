@@ -64,12 +64,22 @@ struct AmxRows {
     long row, chunk;
 };
 
+// Memory traffic that a micro-kernel sees to on its way, where it costs nothing: rows of the
+// deferred store, if there is one, all of which are stored before the sums are; and in each of its
+// steps through k so many lines from `next` on are prefetched to the second-level cache.
+struct AmxTraffic {
+    DeferredStore<float>* deferred = nullptr;
+    const Bf16x2* next = nullptr;
+    long lines = 0;
+};
+
 // The micro-kernel of AMX: c (+)= up to 32 rows × up to 32 lanes, `elements` of k; the rows of b
 // and of c lie b_row and c_row apart. The registers take 16 rows, 16 lanes and 16 elements at a
 // time: there is room for so many rows and lanes of operands and sums, and beyond the last element
 // both operands have zeros.
 void amx_micro_kernel(int rows, int width, long elements, const AmxRows& a, const Bf16x2* b,
-                      long b_row, float* c, long c_row, bool accumulate);
+                      long b_row, float* c, long c_row, bool accumulate,
+                      const AmxTraffic& traffic = {});
 
 // Operations of so many rounds of products in the tiles alone, for the peak meter.
 double amx_multiply_adds(long rounds);

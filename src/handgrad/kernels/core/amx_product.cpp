@@ -11,16 +11,15 @@ namespace handgrad {
 #if defined(__AVX512F__)
 namespace {
 
-// The squares of a KC block of both operands stay in the first-level cache: with KC = 512 the
-// products took half as long again.
-constexpr long kMaxKC = 384 / kAmxSide;
+// The squares of a KC block of both operands, 16 KB each, stay in the first-level cache.
+constexpr long kMaxKC = 256 / kAmxSide;
 // No more of a larger K is packed at a time, here in squares.
 constexpr long kMaxPackedK = 2048 / kAmxSide;
-// The operand that a block packs stays in the second-level cache.
-constexpr long kBlockBytes = 512 << 10;
-constexpr long kMaxPanels = 8;
+// The operand that a block packs takes half of the second-level cache at most.
+constexpr long kMaxPanels = 16;
 constexpr long kSumsSize = kAmxSide * kAmxSide;
 constexpr double kWorthSharing = 2e5;
+constexpr long kLineElements = 64 / sizeof(Bf16x2), kSquareLines = kSquareElements / kLineElements;
 
 long squares_of(long count) { return (count + kAmxSide - 1) / kAmxSide; }
 
@@ -79,7 +78,7 @@ void multiply_amx(long rows, long columns, long k, const StridedPack<float>& pac
     const long squares = std::max(squares_of(k), 1L), packed_k = std::min(squares, kMaxPackedK);
     const auto [kc_blocks, kc] = KBlocks(packed_k, kMaxKC);
     const long pitch = packed_k * kSquareElements;
-    const long fits = kBlockBytes / (pitch * static_cast<long>(sizeof(Bf16x2)));
+    const long fits = nc_bytes() / (pitch * static_cast<long>(sizeof(Bf16x2)));
     const long even = own.count() / (2 * get_threads());
     const long block = std::clamp(std::min(fits, even), 1L, kMaxPanels);
 
@@ -99,6 +98,10 @@ void multiply_amx(long rows, long columns, long k, const StridedPack<float>& pac
                 thread_workspace<float>(WorkspaceSlot::kSums, (end - begin) * kSumsSize);
             own({begin, end}, some, panels, some.count() * kSquareElements);
             const AmxTiles registers;
+            // While a tile is multiplied, the one before it is stored, and a part of the next
+            // squares of the shared operand is fetched.
+            DeferredStore<float> deferred;
+            const long lines = kSquareLines / (end - begin);
             for (long q = 0; q < shared.count(); q++) {
                 breathe();
                 for (long s = 0; s < some.count(); s += kc)
@@ -108,15 +111,20 @@ void multiply_amx(long rows, long columns, long k, const StridedPack<float>& pac
                         const Bf16x2* y = packed.data() + (q * some.count() + s) * kSquareElements;
                         float* tile = partial ? sums.data() + (t * shared.count() + q) * kSumsSize
                                               : own_sums + (t - begin) * kSumsSize;
-                        amx_micro_kernel(
-                            kAmxSide, kAmxSide, std::min(kc, some.count() - s) * kAmxElements,
-                            {down ? x : y, kAmxElements, kSquareElements}, down ? y : x, kAmxSide,
-                            tile, kAmxSide, some.begin + s > 0);
+                        const long depth = std::min(kc, some.count() - s);
+                        const Bf16x2* next = y + depth * kSquareElements +
+                                             (t - begin) * depth * lines * kLineElements;
+                        amx_micro_kernel(kAmxSide, kAmxSide, depth * kAmxElements,
+                                         {down ? x : y, kAmxElements, kSquareElements},
+                                         down ? y : x, kAmxSide, tile, kAmxSide, some.begin + s > 0,
+                                         {&deferred, next, lines});
                         if (some.end < squares || s + kc < some.count()) continue;
                         const long i = down ? t : q, j = down ? q : t;
-                        epilogue(a.at(i), a.lanes_of(i), b.at(j), b.lanes_of(j), tile, kAmxSide);
+                        epilogue(a.at(i), a.lanes_of(i), b.at(j), b.lanes_of(j), tile, kAmxSide,
+                                 &deferred);
                     }
             }
+            deferred.store_all();
         });
     }
 }
