@@ -118,6 +118,7 @@ def test_every_step_was_evaluated_on_both_sides():
     assert derived.steps
     assert all(0 <= each < 1e-8 for step in derived.steps for each in step.differences)
     assert any("Σ centred = 0" in step.why for step in derived.steps)
+    assert r"Σ $\tilde{x}$ = 0, because Σ($x$ − $\mu$) = 0" in derived.notes().to_markdown()
 
 
 @pytest.mark.parametrize(

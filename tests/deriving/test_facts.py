@@ -9,7 +9,7 @@ import pytest
 
 from handgrad.deriving.algebra.facts import assumptions, found_facts, made_true
 from handgrad.deriving.algebra.read import Reader
-from handgrad.deriving.algebra.terms import BaseTable
+from handgrad.deriving.algebra.terms import BaseTable, told
 from handgrad.errors import ArgumentError
 from handgrad.program import primitives  # noqa: F401 (fills the tables)
 from handgrad.program.node import Node, World, build, within
@@ -41,7 +41,7 @@ def test_deviations_from_a_mean_sum_to_zero(world: World) -> None:
         reader.read([mean, centred])
         (fact,) = found_facts(reader, [mean, centred])
     assert (fact.over, fact.value) == (frozenset({1}), Fraction(0))
-    assert fact.why == "Σ centred = 0, because Σ(x − mean) = 0"
+    assert told(fact.why) == "Σ centred = 0, because Σ(x − mean) = 0"
 
 
 def test_what_the_example_shows_alone_is_no_fact(world: World) -> None:

@@ -110,10 +110,10 @@ def test_definitions_are_put_in_inside_of_sums(table: BaseTable) -> None:
 def test_facts_take_a_factor_that_is_alone_under_its_sum(table: BaseTable) -> None:
     q, w = node("q", N, D), node("w", N, D)
     base = table.number(q)
-    table.facts[base] = [Fact(base, frozenset({1}), Fraction(1), "stated")]
+    table.facts[base] = [Fact(base, frozenset({1}), Fraction(1), ("stated",))]
     alone = [Factor(base, (0, 7)), Factor(table.number(w), (0, 1))]
     assert table.product(alone, {7: D}) == table.atom(w)
-    assert table.used[0].why == "stated"
+    assert table.used[0].why == ("stated",)
     beside = [Factor(base, (0, 7)), Factor(table.number(w), (0, 7))]
     ((term, _),) = table.product(beside, {7: D}).items()
     assert table.inside(term[0].base) >= {base}

@@ -20,6 +20,7 @@ from handgrad.documents.document import (
     Heading,
     Mono,
     Paragraph,
+    Span,
     Table,
 )
 from handgrad.documents.formulas.formula import (
@@ -39,7 +40,6 @@ from handgrad.program.node import Loop, Node, Program
 _PROVED: Final = "Right: the gradients agree with central differences of the forward."
 _RULES: Final = {
     "fold": "In this name, which the forward has: ",
-    "fact": "Because ",
     "vanishes": "This vanishes: ",
 }
 
@@ -176,15 +176,24 @@ class _Story:
 
     def _steps(self) -> Iterator[Block]:
         for step in self.derivation.steps:
-            said: Content = (
-                _said(step),
-                f" ({max(step.differences, default=0.0):.0e})",
-            )
-            yield Paragraph(said)
+            yield Paragraph((*self._reason(step), f" ({max(step.differences, default=0.0):.0e})"))
             if step.table is not None:
                 before = self.formulas.sum_of(step.table, step.before)
                 after = self.formulas.sum_of(step.table, step.after)
                 yield self._numbered(row(before, Sign("="), after))
+
+    def _reason(self, step: Simplification) -> Iterator[Span]:
+        """The reason of a step as a sentence begins, its arrays in symbols."""
+        first, *rest = step.reason
+        words = _RULES.get(step.rule, "")
+        if isinstance(first, str):
+            words += first
+        else:
+            rest = [first, *rest]
+        if words:
+            yield words[:1].upper() + words[1:]
+        for part in rest:
+            yield part if isinstance(part, str) else self.formulas.of(part)
 
     def _kept(self) -> Iterator[Block]:
         cache = self.derivation.cache
@@ -223,12 +232,6 @@ class _Story:
             f"Both functions were run where {'; where '.join(places)}; at points where pieces of "
             "the forward meet; and in float32, where all gradients stay float32."
         )
-
-
-def _said(step: Simplification) -> str:
-    """The reason of a step, as a sentence begins."""
-    words = _RULES.get(step.rule, "") + step.why
-    return words[:1].upper() + words[1:]
 
 
 def everything(nodes: Sequence[Node]) -> Iterator[Node]:

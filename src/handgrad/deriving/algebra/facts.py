@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from handgrad.deriving.algebra.read import Reader, written_out
-from handgrad.deriving.algebra.terms import Fact, Sum, axes_of
+from handgrad.deriving.algebra.terms import Fact, Reason, Sum, axes_of
 from handgrad.errors import ArgumentError
 from handgrad.program.node import Node
 
@@ -52,7 +52,7 @@ class Assumption:
             raise ArgumentError(
                 f"derive: assume {self.text!r}: {self.name} is no array; allowed: an argument"
             )
-        why = f"assumed: {self.text} = {self.value:g}"
+        why = (f"assumed: {self.text} = {self.value:g}",)
         axis = self.axis % node.ndim
         return Fact(reader.table.number(node), frozenset({axis}), Fraction(repr(self.value)), why)
 
@@ -100,8 +100,7 @@ def found_facts(reader: Reader, nodes: Iterable[Node]) -> list[Fact]:
             total = reader.table.multiply(reader.table.renamed(form, names), one, bound)
             total = written_out(reader, total)
             if total == ({(): value} if value else {}):
-                name = node.name or "an array"
-                why = f"Σ {name} = {value}, because {_spelled(node, value)}"
+                why = ("Σ ", node, f" = {value}, because ", *_meaning(node, value))
                 found.append(Fact(reader.table.number(node), over, value, why))
     return found
 
@@ -130,8 +129,8 @@ def _constant(node: Node, over: frozenset[int]) -> Fraction | None:
     return None
 
 
-def _spelled(node: Node, value: Fraction) -> str:
+def _meaning(node: Node, value: Fraction) -> Reason:
     if node.op == "subtract" and not value:
-        left, right = (each.name or "its mean" for each in node.args)
-        return f"Σ({left} − {right}) = 0"
-    return "of what it is made of"
+        left, right = node.args
+        return ("Σ(", left, " − ", right, ") = 0")
+    return ("of what it is made of",)

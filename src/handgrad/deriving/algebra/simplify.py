@@ -20,8 +20,8 @@ from handgrad.deriving.algebra.loops import Loops
 from handgrad.deriving.algebra.multiply import Multiplier
 from handgrad.deriving.algebra.read import MOST_TERMS, Reader
 from handgrad.deriving.algebra.special import recognised
-from handgrad.deriving.algebra.steps import Simplification, reason
-from handgrad.deriving.algebra.terms import BaseTable, Component, Fact, Sum
+from handgrad.deriving.algebra.steps import Simplification, joined, reason
+from handgrad.deriving.algebra.terms import BaseTable, Component, Fact, Reason, Sum
 from handgrad.deriving.algebra.values import SAME, Twin, difference, largest, made_of
 from handgrad.deriving.algebra.write import TermWriter
 from handgrad.deriving.algebra.written import WrittenNodes
@@ -110,7 +110,8 @@ class Algebra:
             plain = self.reader.read_again(node)
             self.table.facts = facts
             if plain != form:
-                self._step(node, "fact", plain, form, "; ".join(fact.why for fact in used))
+                why = joined((fact.why for fact in used), "; ")
+                self._step(node, "fact", plain, form, why)
         self._ranks[id(node)] = self.names.rank()
         if (self.reader.uses.get(id(node), 0) > 1 or node.name) and self._is_plain(form):
             self.names.keep(node, form)
@@ -123,7 +124,7 @@ class Algebra:
             for term, coefficient in form.items()
         )
 
-    def _step(self, node: Node, rule: str, before: Sum, after: Sum, why: str) -> None:
+    def _step(self, node: Node, rule: str, before: Sum, after: Sum, why: Reason) -> None:
         self.steps.append(Simplification(node, rule, before, after, why, table=self.table))
 
     def _look_at_steps(self, roots: Sequence[Node]) -> None:
@@ -315,12 +316,11 @@ class Algebra:
         path: list[Node],
         readers: dict[int, list[Node]],
     ) -> None:
-        facts = dict.fromkeys(fact.why for fact in self.table.used)
+        facts = list(self.table.used)
         for node in affected:
             old = self.definition(node)
             new = current[id(node)]
-            names = [n.name or "what it is made of" for n in path]
-            why = reason(self.table, old, new, names, list(facts), is_softmax=self.is_softmax)
+            why = reason(self.table, old, new, path, facts, is_softmax=self.is_softmax)
             self._step(node, "definition" if new else "vanishes", old, new, why)
             self._definitions[id(node)] = new
             self._written.pop(id(node))

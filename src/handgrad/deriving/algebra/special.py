@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from handgrad.deriving.algebra.read import Reader
-from handgrad.deriving.algebra.terms import Factor, Mask, Sum, Term
+from handgrad.deriving.algebra.terms import Factor, Mask, Reason, Sum, Term
 from handgrad.program.node import Node, build, number
 
 
-def recognised(reader: Reader, sum_: Sum) -> tuple[Sum, str] | None:
+def recognised(reader: Reader, sum_: Sum) -> tuple[Sum, Reason] | None:
     """A sum with a logistic function in the place of its two halves, and the reason.
 
     Softplus is written max(x, 0) + log1p(exp(−|x|)) so that it does not overflow. Its derivative is
@@ -29,9 +29,9 @@ def recognised(reader: Reader, sum_: Sum) -> tuple[Sum, str] | None:
                 left = {t: c for t, c in sum_.items() if t not in (first, second)}
                 node = reader.table.bases[found.base]
                 assert isinstance(node, Node)
-                x = node.args[0].name or "x"
-                why = f"max({x}, 0) + log(1 + exp(−|{x}|)) is softplus, so its derivative is σ({x})"
-                return {**left, **made}, why
+                x = node.args[0]
+                softplus = ("max(", x, ", 0) + log(1 + exp(−|", x, "|)) is softplus")
+                return {**left, **made}, (*softplus, ", so its derivative is σ(", x, ")")
     return None
 
 

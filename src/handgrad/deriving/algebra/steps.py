@@ -4,12 +4,21 @@ difference of the values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from handgrad.deriving.algebra.terms import BaseTable, Component, Factor, Mask, Sum
+from handgrad.deriving.algebra.terms import (
+    BaseTable,
+    Component,
+    Fact,
+    Factor,
+    Mask,
+    Reason,
+    Sum,
+    told,
+)
 from handgrad.program.node import Node
 from handgrad.program.sizes import Size
 
@@ -24,11 +33,16 @@ class Simplification:
     rule: str  # fact, fold, definition or vanishes
     before: Sum
     after: Sum
-    why: str
+    reason: Reason
     #: The largest difference of both sides, as a share of the largest value, at each set of sizes
     #: that was tried.
     differences: tuple[float, ...] = ()
     table: BaseTable | None = None
+
+    @property
+    def why(self) -> str:
+        """The reason as text."""
+        return told(self.reason)
 
     def formulas(self) -> tuple[str, str]:
         """Both sides as text."""
@@ -80,26 +94,33 @@ def reason(
     table: BaseTable,
     before: Sum,
     after: Sum,
-    written_out: Sequence[str],
-    facts: Sequence[str],
+    written_out: Sequence[Node],
+    facts: Sequence[Fact],
     *,
     is_softmax: bool,
-) -> str:
+) -> Reason:
     """Words for a step in which arrays were written out: what that showed, not only that it was
     done.
     """
-    parts = list(facts)
+    parts: list[Reason] = [fact.why for fact in facts]
     if _extremes(table, before) - _extremes(table, after):
         what = "softmax" if is_softmax else "the result"
-        parts.append(
-            f"{what} does not change when every score is shifted, so the maximum has no gradient"
-        )
+        shifted = "does not change when every score is shifted, so the maximum has no gradient"
+        parts.append((f"{what} {shifted}",))
     elif not after:
-        parts.append("its terms cancel")
+        parts.append(("its terms cancel",))
     if not parts:
-        names = " and ".join(dict.fromkeys(written_out))
-        parts.append(f"with {names} written out, equal parts meet")
-    return "; ".join(dict.fromkeys(parts))
+        named = dict.fromkeys((each,) for each in written_out)
+        parts.append(("with ", *joined(named, " and "), " written out, equal parts meet"))
+    return joined(parts, "; ")
+
+
+def joined(parts: Iterable[Reason], between: str) -> Reason:
+    """Reasons one after another, each once."""
+    found: list[str | Node] = []
+    for part in dict.fromkeys(parts):
+        found += [between, *part] if found else part
+    return tuple(found)
 
 
 def _extremes(table: BaseTable, sum_: Sum) -> set[int]:
@@ -122,4 +143,4 @@ def _condition(base: object) -> Node | None:
     return base.args[0] if isinstance(base, Node) and base.op == "like" else None
 
 
-__all__ = ["Simplification", "reason", "spelled"]
+__all__ = ["Simplification", "joined", "reason", "spelled"]

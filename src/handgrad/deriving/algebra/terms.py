@@ -15,7 +15,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from handgrad.program.node import Node
 from handgrad.program.sizes import ONE, Size
@@ -61,13 +61,24 @@ class Component:
 Base = Node | Size | Mask | Component
 
 
+Reason: TypeAlias = tuple[str | Node, ...]
+"""Why something is so: words, with the arrays that they are about."""
+
+
+def told(reason: Reason) -> str:
+    """A reason as text, with the names that the code has."""
+    return "".join(
+        part if isinstance(part, str) else part.name or f"{part.op}(…)" for part in reason
+    )
+
+
 class Fact(NamedTuple):
     """The sum of an array over some of its axes, which is a constant."""
 
     base: int
     over: frozenset[int]
     value: Fraction
-    why: str
+    why: Reason
 
 
 def axes_of(node: Node) -> tuple[int, ...]:

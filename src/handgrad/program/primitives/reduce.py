@@ -93,8 +93,6 @@ def reduction(
 
 # Sums, means, products.
 reduction("sum", np.sum, lambda g, y, x, axis, keepdims: (spread(g, x, axis),))
-
-
 reduction(
     "mean",
     np.mean,
