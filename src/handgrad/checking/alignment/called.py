@@ -45,6 +45,11 @@ _FUNCTIONS: Final = {
 }
 
 
+def is_reduction(call: ast.Call) -> bool:
+    """Return whether this is a method that reduces, of which the first argument is an axis."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _REDUCING[:7]
+
+
 def of_call(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     name = node.func.id if isinstance(node.func, ast.Name) else name

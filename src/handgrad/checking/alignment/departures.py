@@ -87,8 +87,7 @@ class Departures:
         yield from sorted(self._known(wrong), key=self._doubt)
 
     def _doubt(self, each: Intervention) -> int:
-        pool = self.interventions.derivations[0].pool
-        is_right = pool.has(each.slot.value) is True
+        is_right = self.interventions.is_right(each.slot)
         return 0 if not is_right else 1 if self.interventions.is_named(each.slot, each.right) else 2
 
     def most(self, wrong: tuple[str, ...]) -> int:
@@ -254,8 +253,8 @@ def _other_values(slot: LineSlot) -> Iterator[tuple[Place, Variant]]:
         array = slot.scope.array(node) if is_made else None
         if array is None:
             continue
-        for new, value in forms(slot.scope, array.ndim):
-            if value.ndim == array.ndim:
+        for new, value in forms(slot.scope, array.ndim or slot.value.ndim):
+            if value.ndim == (array.ndim or slot.value.ndim):
                 part = f"{said(new)} for {said(node)}"
                 phrase = "another variable belongs there: {}"
                 yield place, (new, "stale variable", part, phrase)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from itertools import chain
 from typing import Any
 
@@ -16,14 +16,24 @@ from handgrad.checking.alignment.borrowing import (
     of_index,
     siblings,
 )
-from handgrad.checking.alignment.changes import Change, Head, Place, expressions, statements
+from handgrad.checking.alignment.changes import (
+    Both,
+    Change,
+    Head,
+    Place,
+    expressions,
+    statements,
+)
+from handgrad.checking.alignment.derivatives import of_derivative, of_square
 from handgrad.checking.alignment.inserting import inserted_at, of_whole
 from handgrad.checking.alignment.meant import (
     carried,
     of_blocks,
     of_condition,
+    of_corner,
     of_earlier,
     of_factor,
+    of_factors,
     of_step,
 )
 from handgrad.checking.alignment.pieces import CodePiece, Function
@@ -78,6 +88,7 @@ def _of_function(
         if place is not None and not inserted:
             following = holders[position + 1] if position + 1 < len(holders) else None
             yield from of_statement(place, statement, following)
+            yield from _scaled(place, statement, scope)
         own = _header(statement)
         if inserted:
             yield from _insertions(own, statement, scope, borrowed)
@@ -89,10 +100,13 @@ def _carried(
     holders: list[tuple[Place | None, Any]], function: Function, scope: CallScope
 ) -> Iterator[Change]:
     own = [(place, each) for place, each in holders if place is not None]
-    for place, statement, new, name in attempted(carried(own, function, scope)):
-        part = said(ast.Name(name))
+    for place, statement, new, name, factor in attempted(carried(own, function, scope)):
+        part, kind = said(ast.Name(name)), "term missing"
         phrase = f"{part} is never set in the loop: the path through the next step is missing"
-        yield Change(place, new, "term missing", part, phrase, statement)
+        if factor:
+            part, kind = factor, "factor missing"
+            phrase = f"the factor {factor} of {name} from one step to the next is missing"
+        yield Change(place, new, kind, part, phrase, statement)
 
 
 def _header(statement: Any) -> ast.AST:
@@ -127,6 +141,8 @@ def _replacements(
             found = chain(
                 found,
                 of_argument(place, node, borrowed),
+                of_derivative(node, scope),
+                of_square(node),
                 of_expression(place, node, scope),
                 borrowed.as_forward.variants(node, place, scope),
                 of_blocks(node, scope),
@@ -134,6 +150,8 @@ def _replacements(
                 of_step(node),
                 of_condition(node, scope),
                 of_factor(place, node, scope),
+                of_corner(node, scope),
+                of_factors(place, node),
             )
         for new, kind, part, phrase in attempted(found):
             yield Change(place, new, kind, part, phrase.replace("{}", part), statement)
@@ -162,15 +180,7 @@ def of_statement(
             if isinstance(statement.op, op):
                 other = ast.AugAssign(statement.target, signs(), statement.value)
                 yield change(other, "wrong sign", said(statement.value), SIGN)
-        if isinstance(statement.target, ast.Subscript):
-            call = ast.parse("np.add.at()").body[0]
-            assert isinstance(call, ast.Expr)
-            assert isinstance(call.value, ast.Call)
-            array = copy.deepcopy(statement.target.value)
-            array.ctx = ast.Load()  # type: ignore[attr-defined]
-            call.value.args = [array, statement.target.slice, statement.value]
-            phrase = "repeated, duplicate indices of {} count once: np.add.at belongs there"
-            yield change(call, "term missing", part, phrase)
+        yield from _each_once(change, statement.target, statement.value)
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         held = statement.targets[0]
         phrase = "{} is overwritten where a sum over every step belongs (+=): the last one counts"
@@ -178,6 +188,7 @@ def of_statement(
             for added in (ast.Add(), ast.Sub()):
                 new = ast.AugAssign(held, added, statement.value)
                 yield change(new, "term missing", said(held), phrase)
+        yield from _each_once(change, held, statement.value)
     if isinstance(statement, ast.AugAssign | ast.Expr | ast.Assign):
         yield change(ast.Pass(), "extra term", ast.unparse(statement), "{} is too many")
     after: Place | None = following[0] if following is not None else None
@@ -194,6 +205,46 @@ def of_statement(
             yield Change(place, later, "stale variable", part, phrase, statement, swap)
 
 
+def _each_once(
+    change: Callable[[Any, str, str, str], Change], target: ast.expr, value: ast.expr
+) -> Iterator[Change]:
+    """A sum at every index for a line that sets or adds at each once."""
+    if not isinstance(target, ast.Subscript):
+        return
+    call = ast.parse("np.add.at()").body[0]
+    assert isinstance(call, ast.Expr)
+    assert isinstance(call.value, ast.Call)
+    array = copy.deepcopy(target.value)
+    array.ctx = ast.Load()  # type: ignore[attr-defined]
+    call.value.args = [array, target.slice, value]
+    phrase = "repeated, duplicate indices of {} count once: np.add.at belongs there"
+    yield change(call, "term missing", said(target), phrase)
+
+
+def _scaled(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Change]:
+    """A line after one that changes an array in place, by which all of it is divided by a size."""
+    match statement:
+        case ast.AugAssign(target) | ast.Assign([ast.Subscript() as target]):
+            name = target.value if isinstance(target, ast.Subscript) else target
+        case _:
+            return
+    own = scope.array(name)
+    if own is None or own.dtype.kind != "f":
+        return
+    seen: set[float] = set()
+    for other, value in (*scope.atoms, *scope.sizes):
+        if value.ndim or value.dtype.kind not in "iuf" or float(value) in {*seen, 0.0, 1.0}:
+            continue
+        seen.add(float(value))
+        for op, label in ((ast.Div(), f"1/{said(other)}"), (ast.Mult(), said(other))):
+            whole = ast.parse(f"{ast.unparse(name)} = 0").body[0]
+            assert isinstance(whole, ast.Assign)
+            changed: Any = whole.targets[0]
+            new = Both([statement, ast.AugAssign(changed, op, other)])
+            phrase = f"the factor {label} of {said(name)} is missing"
+            yield Change(place, new, "scale missing", label, phrase, statement)
+
+
 def _insertions(
     own: ast.AST, statement: Any, scope: CallScope, borrowed: Borrowed
 ) -> Iterator[Change]:
@@ -207,7 +258,9 @@ def _insertions(
         if array is not None and array.dtype.kind == "i" and not array.ndim:
             continue
         is_part = isinstance(place.parent, ast.BinOp)
-        found = inserted_at(node, array, scope, is_part=is_part)
+        # A mask by x² < 1 is one by |x| < 1, but nobody means it.
+        is_compared = isinstance(place.parent, ast.Compare)
+        found = inserted_at(node, array, scope, is_part=is_part) if not is_compared else iter(())
         if array is not None:
             found = chain(found, insertions(node, array, borrowed, scope))
         if isinstance(place.parent, ast.stmt | ast.Tuple | ast.Lambda):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
@@ -17,14 +18,16 @@ def inserted_at(
 ) -> Iterator[Variant]:
     """Changes that put back a thing left out at a node; one that `is_part` of more may grow."""
     part = said(node)
-    yield ast.UnaryOp(ast.USub(), node), "wrong sign", part, SIGN
+    if array is None or array.dtype.kind == "f" or not array.ndim:
+        yield ast.UnaryOp(ast.USub(), node), "wrong sign", part, SIGN
     dimensions = 2 if array is None else array.ndim
     if dimensions >= 2:
         new: ast.expr = ast.Attribute(node, "T", ast.Load())
         if dimensions > 2:
             new = _method(node, "swapaxes", ast.Constant(-1), ast.Constant(-2))
         yield new, "transpose missing", part, "{} should be transposed"
-    for number in ("2", "0.5", "3"):
+    sizes = {float(value) for _, value in scope.sizes}
+    for number in ("2", "0.5", *(["3"] if 3.0 not in sizes else [])):
         new = binary(parsed(number), ast.Mult(), node)
         yield new, "scale missing", f"{number} {part}", f"the scale {number} is missing in {part}"
     for axis in range(dimensions):
@@ -35,6 +38,11 @@ def inserted_at(
         sliced = index[0] if len(index) == 1 else ast.Tuple([*index], ast.Load())
         new = ast.Subscript(node, sliced, ast.Load())
         yield new, "flipped", part, "{} should be flipped, in the reverse order"
+    if array is not None and dimensions > 1:
+        back = ast.Slice(None, None, parsed("-1"))
+        index = [*[ast.Slice()] * (dimensions - 2), back, back]
+        new = ast.Subscript(node, ast.Tuple([*index], ast.Load()), ast.Load())
+        yield new, "flipped", part, "{} should be flipped along its last two axes"
     if dimensions:
         yield _method(node, "sum"), "not reduced", part, "a sum over all of {} is missing"
     if dimensions > 2:
@@ -56,8 +64,9 @@ def _with_one(node: ast.expr) -> Iterator[Variant]:
     """The same and 1, and what is missing to 1."""
     part, one = said(node), ast.Constant(1)
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-        square = binary(node, ast.Pow(), ast.Constant(2))
-        yield square, "factor missing", part, "the power is missing, the factor {} of its square"
+        for power, words in ((2, "factor {} of its square"), (3, "factors {} of its cube")):
+            new = binary(node, ast.Pow(), ast.Constant(power))
+            yield new, "factor missing", part, f"the power is missing, the {words}"
     phrase = f"the term {{}} is missing beside {part}"
     for new, label in (
         (binary(node, ast.Add(), one), "1"),
@@ -83,23 +92,24 @@ def of_whole(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iter
             phrase = f"the scale {{}} is missing in {part}"
             yield binary(node, ast.Div(), factor), "scale missing", f"1/{label}", phrase
             yield binary(node, ast.Mult(), factor), "scale missing", label, phrase
-    if array is not None and array.ndim == 2:
+    if array is not None and array.ndim:
         yield from _with_terms(node, array, scope)
 
 
 def _with_terms(node: ast.expr, array: np.ndarray, scope: CallScope) -> Iterator[Variant]:
-    """A product of two matrices as a further term."""
-    turned: list[tuple[ast.expr, tuple[int, ...]]] = []
+    """A product of matrices, or of a matrix and a vector, as a further term."""
+    known: list[tuple[ast.expr, tuple[int, ...]]] = []
     for each, value in scope.atoms:
-        if value.ndim == 2 and value.dtype.kind == "f":
-            turned.append((each, value.shape))
-            turned.append((ast.Attribute(each, "T", ast.Load()), value.shape[::-1]))
-    for left, (rows, inner) in turned:
-        for right, (again, columns) in turned:
-            if (rows, columns) == array.shape and inner == again:
-                new = binary(left, ast.MatMult(), right)
-                phrase = f"the term {{}} is missing beside {said(node)}"
-                yield binary(node, ast.Add(), new), "term missing", said(new), phrase
+        if value.ndim and value.dtype.kind == "f":
+            known.append((each, value.shape))
+            if value.ndim == 2:
+                known.append((ast.Attribute(each, "T", ast.Load()), value.shape[::-1]))
+    for (left, one), (right, other) in product(known, known):
+        is_product = len(other) == 2 or (len(one), len(other)) == (2, 1)
+        if is_product and one[-1] == other[0] and one[:-1] + other[1:] == array.shape:
+            new = binary(left, ast.MatMult(), right)
+            phrase = f"the term {{}} is missing beside {said(node)}"
+            yield binary(node, ast.Add(), new), "term missing", said(new), phrase
 
 
 def _with_names(
@@ -145,7 +155,9 @@ def _with_names(
         ):
             kind = "activation derivative forgotten"
             phrase = f"the derivative of the activation, the factor {{}}, is forgotten in {part}"
-            if label.endswith("> 0)"):
+            if label == f"(1 − {name})":
+                kind, phrase = "factor missing", MISSING + f" in {part}"
+            elif label.endswith("> 0)"):
                 kind, phrase = "mask forgotten", f"the mask {{}} is forgotten in {part}"
             yield binary(node, ast.Mult(), new), kind, label, phrase
         if value.ndim or array is None or not array.ndim:

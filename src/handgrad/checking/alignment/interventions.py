@@ -17,9 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.checking.affixes import plain, without_affix
 from handgrad.checking.alignment.changes import Change, probed
-from handgrad.checking.alignment.lines import LineValues
+from handgrad.checking.alignment.lines import LineValues, is_copy
 from handgrad.checking.alignment.paths import Words, same, words
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.pool import Right, SweptForward
@@ -109,7 +108,9 @@ class Interventions:
     def __init__(
         self, pieces: Sequence[CodePiece], trials: Trials, derivations: Sequence[SweptForward]
     ) -> None:
-        self.pieces = [piece for piece in pieces if not piece.in_forward]
+        own = [piece for piece in pieces if not piece.in_forward]
+        #: Where gradients are made beside a loss, all of it is one function.
+        self.pieces = own or [*pieces]
         self.trials, self.derivations = trials, derivations
         self._drawn = _Drawn(trials, derivations)
 
@@ -137,9 +138,17 @@ class Interventions:
         for i, (statement, array) in enumerate(lines.made):
             if statement not in departing and self.derivations[0].pool.has(array) is False:
                 departing[statement] = i
-        order = {each: len(lines.made) + i for i, each in enumerate(lines.names)} | departing
         found = [slot for piece in self.pieces for slot in slots(piece, lines)]
+        for slot in found:
+            if slot.statement not in departing and self.is_right(slot) is False:
+                arrays = (i for i, (each, _) in enumerate(lines.made) if each is slot.statement)
+                departing[slot.statement] = next(arrays, 0)
+        order = {each: len(lines.made) + i for i, each in enumerate(lines.names)} | departing
         return sorted(found, key=lambda slot: order[slot.statement])
+
+    def is_right(self, slot: LineSlot) -> bool | None:
+        """Return whether a slot's value is a right one for its name; None where it is too plain."""
+        return self.derivations[0].judged(slot.value, slot.called, is_copy=is_copy(slot.statement))
 
     def _lines(self, draw: int) -> LineValues:
         lines = LineValues(self.pieces)
@@ -174,6 +183,10 @@ class Interventions:
                 apart = [
                     self._apart(own, right) for own, right in zip(made, each.rights, strict=True)
                 ]
+                for end, beside in ((0, 1), (-1, -2)) if len(apart) > 2 else ():
+                    own = each.rights[end]
+                    if own is each.rights[beside] or not own.made_by.rounds:  # any will do there
+                        apart[end] = -1.0
                 number = int(np.argmax(apart))
             if number < len(made) and (slot := made[number]) is not None:
                 found.append(slot)
@@ -189,7 +202,7 @@ class Interventions:
             if self.trials.work.over():
                 return
             change = self._exchanged(slot, rights)
-            covers = self.trials.covered(change, slot.piece, wrong)
+            covers = self.trials.covered(change, slot.piece, wrong, derived=True)
             if covers:
                 yield Intervention(slot, rights, change, covers)
             if reached <= {*covers}:
@@ -269,19 +282,16 @@ class Interventions:
             return
         is_renamed = isinstance(slot.place.get(), ast.Name)
         is_open = is_renamed or derived.pool.has(slot.value) is False
-        for right in reversed(derived.rights):
+        for right in derived.called(slot.called):
             value = derived.value(right)
-            fits = self.is_named(slot, right) and np.size(value) == slot.value.size
-            if not fits or right.use is not None or same(slot.value, value):
+            if np.size(value) != slot.value.size or same(slot.value, value):
                 continue
             if is_open or any(same(slot.value, each) for _, each in derived.shares(right.node)):
                 yield Intervention(slot, (right,), self._exchanged(slot, (right,)))
 
     def is_named(self, slot: LineSlot, right: Right) -> bool:
         """Return whether a slot's variable is called after what this is the gradient of."""
-        name = slot.name.rpartition(".")[2]
-        wanted = {plain(each) for each in without_affix(name)}
-        return right.is_gradient and plain(right.node.name) in wanted
+        return right in self.derivations[0].called(slot.called)
 
     def value(self, slot: LineSlot, right: Right) -> np.ndarray:
         """The value that a slot should have on the first draw."""

@@ -19,6 +19,24 @@ from handgrad.checking.trial import leaves
 _MOST: Final = 2_000_000
 
 
+def called(target: ast.expr) -> str:
+    """The last name or key of what is assigned to: "W" of `self.grads["W"][i]`."""
+    match target:
+        case ast.Subscript(_, ast.Constant(str(key))):
+            return key
+        case ast.Subscript(value) | ast.Starred(value):
+            return called(value)
+        case ast.Attribute(_, name) | ast.Name(name):
+            return name
+    return ""
+
+
+def is_copy(statement: ast.stmt) -> bool:
+    """Return whether a statement sets a variable to another's value, and computes nothing."""
+    plain = (ast.Name, ast.Attribute, ast.Subscript)
+    return isinstance(statement, ast.Assign) and isinstance(statement.value, plain)
+
+
 class LineValues:
     """For each assignment and return the arrays that it has made, in the order of the rounds.
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable, Iterator
-from itertools import product
+from itertools import combinations, product
 from typing import Final
+
+import numpy as np
 
 from handgrad.checking.alignment.changes import Both, Place
 from handgrad.checking.alignment.pieces import CodePiece, Function
@@ -32,6 +34,9 @@ class AsForward:
                     self._note(name, node)
                 case ast.BinOp(ast.Name() | ast.Attribute() as name, ast.Add(), ast.Name()):
                     self._note(name, node)
+                case ast.Subscript(ast.Name() | ast.Attribute() as name, ast.Tuple(elements)):
+                    if all(isinstance(each, ast.Slice | ast.Constant) for each in elements):
+                        self._note(name, node)
                 case ast.Subscript(ast.Name() | ast.Attribute() as name, ast.Name()):
                     self._note(name, node)
                     column = ast.Tuple([ast.Slice(), ast.Constant(None)], ast.Load())
@@ -53,7 +58,10 @@ class AsForward:
             phrase = "{} belongs there, as forward has it"
             if isinstance(new, ast.BinOp):
                 phrase = f"the term {said(new.right)} of forward is missing: {{}} belongs there"
-            yield new, "stale variable", f"{said(new)} for {said(node)}", phrase
+            kind = "stale variable"
+            if isinstance(new, ast.Subscript) and isinstance(new.slice, ast.Tuple):
+                kind, phrase = "wrong axis", f"it broadcasts along another axis: {phrase}"
+            yield new, kind, f"{said(new)} for {said(node)}", phrase
 
 
 def of_earlier(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
@@ -123,6 +131,13 @@ def of_condition(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
             new = binary(ast.Compare(left, [op], [first]), other, rest)
             phrase = "the brackets of {} belong elsewhere: a comparison of the whole is a boolean"
             yield new, "brackets", said(node), phrase
+        case ast.Compare(
+            left, [ast.Lt() | ast.LtE() as op], [ast.Constant(int() | float()) as end]
+        ):
+            over: ast.cmpop = ast.Gt() if isinstance(op, ast.Lt) else ast.GtE()
+            below = ast.Compare(left, [over], [ast.UnaryOp(ast.USub(), end)])
+            phrase = "the condition {} is forgotten: the mask has two sides"
+            yield binary(node, ast.BitAnd(), below), "mask forgotten", f"({said(below)})", phrase
         case ast.Compare(_, [ast.Eq()], [_]):
             array = scope.array(node)
             phrase = "tied values share one cotangent: in {} each of them gets the whole"
@@ -131,6 +146,42 @@ def of_condition(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
                 keywords = [option("axis", axis), option("keepdims", True)]
                 new = binary(node, ast.Div(), ast.Call(summed, [], keywords))
                 yield new, "factor missing", said(node), phrase
+
+
+def of_corner(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+    """Slices `:H` that begin elsewhere: `p:p + H` for a number p that is there."""
+    if not isinstance(node, ast.Subscript):
+        return
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if not any(isinstance(each, ast.Slice) and each.upper for each in parts):
+        return
+    for start, value in scope.atoms:
+        if value.ndim or value.dtype.kind != "i" or not value > 0:
+            continue
+        moved: list[ast.expr] = []
+        for each in parts:
+            match each:
+                case ast.Slice(None, ast.expr() as upper, None):
+                    moved.append(ast.Slice(start, binary(start, ast.Add(), upper), None))
+                case _:
+                    moved.append(each)
+        index = moved[0] if len(moved) == 1 else ast.Tuple(moved, ast.Load())
+        new = ast.Subscript(node.value, index, node.ctx)
+        phrase = f"elements are taken from the corner, and belong {said(start)} further: {{}}"
+        yield new, "shifted", f"{said(new)} for {said(node)}", phrase
+
+
+def of_factors(place: Place, node: ast.expr) -> Iterator[Variant]:
+    """A product without two of its factors."""
+    if not _is_product(node) or _is_product(place.parent):
+        return
+    factors = list(operands(node, ast.Mult))
+    for one, other in combinations(factors, 2) if len(factors) > 2 else ():
+        first, *rest = [each for each in factors if each is not one and each is not other]
+        for each in rest:
+            first = binary(first, ast.Mult(), each)
+        part = said(binary(one, ast.Mult(), other))
+        yield first, "extra factor", part, "the factor {} is too many"
 
 
 def of_factor(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Variant]:
@@ -179,10 +230,11 @@ def _multiplied(rest: list[ast.expr], name: str, factor: ast.expr) -> ast.expr:
 
 def carried(
     body: list[tuple[Place, ast.stmt]], function: Function, scope: CallScope
-) -> Iterator[tuple[Place, ast.stmt, ast.stmt, str]]:
+) -> Iterator[tuple[Place, ast.stmt, ast.stmt, str, str]]:
     """Assignments at the end of a loop, of names that it reads and never sets.
 
-    Gives the place and the statement of the loop's last line, what may stand there, and the name.
+    Gives the place and the statement of the loop's last line, what may stand there, the name, and
+    by what it is multiplied, if it is.
     """
     for loop in (each for _, each in body if isinstance(each, ast.For)):
         every = [each for part in loop.body for each in ast.walk(part)]
@@ -193,7 +245,7 @@ def carried(
             each.id
             for each in ast.walk(function)
             if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-        }
+        } | {each.arg for each in function.args.args}
         last = next((pair for pair in body if pair[1] is loop.body[-1]), None)
         if last is None:
             continue
@@ -206,10 +258,25 @@ def carried(
                 for atom, value in scope.atoms
                 if value.shape == own.shape and value.dtype.kind == "f" and _root(atom) in stored
             ]
-            for atom in made[:_MOST_CARRIED]:
-                new = ast.parse(f"{name} = {ast.unparse(atom)}").body[0]
+            texts = [(ast.unparse(each), "") for each in made[:_MOST_CARRIED]]
+            texts += _times(name, own, scope)
+            for text, factor in texts:
+                new = ast.parse(f"{name} = {text}").body[0]
                 place, statement = last
-                yield place, statement, Both([statement, new]), name
+                yield place, statement, Both([statement, new]), name, factor
+
+
+def _times(name: str, own: np.ndarray, scope: CallScope) -> Iterator[tuple[str, str]]:
+    """A variable times others, or what is missing to 1 of them, or a matrix; and that factor."""
+    for each, value in scope.atoms:
+        other = ast.unparse(each)
+        if value.dtype.kind != "f" or other == name:
+            continue
+        if value.shape in ((), own.shape) or (own.ndim and value.shape == own.shape[1:]):
+            rest = f"(1 - {other})"
+            yield from ((f"{name} * {other}", other), (f"{name} * {rest}", rest))
+        elif own.ndim in (1, 2) and value.shape == (own.shape[-1], own.shape[-1]):
+            yield from ((f"{name} @ {each}", each) for each in (other, f"{other}.T"))
 
 
 def _root(node: ast.expr) -> str:

@@ -35,10 +35,15 @@ def words(derivations: Sequence[SweptForward], right: Right, values: Sequence[An
     if same(values[0], first.value(right)):
         return None
     for kind, nodes, phrase, value in _readings(first, right, values[0]):
-        if same(values[0], value(first, right, nodes)) and all(
-            same(own, value(each, each.rights[right.number], [each.like(n, first) for n in nodes]))
-            for own, each in zip(values[1:], derivations[1:], strict=True)
-        ):
+        with np.errstate(all="ignore"):
+            fits = same(values[0], value(first, right, nodes)) and all(
+                same(
+                    own,
+                    value(each, each.rights[right.number], [each.like(n, first) for n in nodes]),
+                )
+                for own, each in zip(values[1:], derivations[1:], strict=True)
+            )
+        if fits:
             part = " and ".join(dict.fromkeys(map(first.said, nodes)))
             return kind, part, phrase.replace("{of}", first.said(right.node))
     return None
@@ -74,6 +79,10 @@ def _readings(
     phrase = "the derivative of {} with respect to {of} is forgotten"
     for each in between:
         yield "activation derivative forgotten", [each], phrase, _gradient
+    phrase = "the derivative of {} with respect to {of}, a factor of one term, is forgotten"
+    for each in [*named, *unnamed][:_MOST_BETWEEN]:
+        if np.shape(derived.gradients[id(each)].value) == np.shape(derived.value(right)):
+            yield "factor missing", [each], phrase, _not_through
     yield from _of_factors(derived, right, own)
 
 
@@ -94,6 +103,13 @@ def _without_uses(derived: SweptForward, right: Right, cut: list[Node]) -> Any:
 
 def _without(derived: SweptForward, right: Right, cut: list[Node]) -> Any:
     return derived.without(right.node, cut)
+
+
+def _not_through(derived: SweptForward, right: Right, cut: list[Node]) -> Any:
+    """A gradient in which what comes back to a value is taken for what comes back through it."""
+    rest = _without(derived, right, cut)
+    own = _gradient(derived, right, cut)
+    return own if rest is None else rest + own
 
 
 def _gradient(derived: SweptForward, right: Right, nodes: list[Node]) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.checking.affixes import plain, without_affix
 from handgrad.checking.alignment.variants import parsed
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.attempts import Inapplicable
@@ -71,6 +72,12 @@ class RightValues:
         return bool(np.min(apart) <= relative * np.max(np.abs(own)))
 
 
+def _is_close(value: Any, right: Any) -> bool:
+    own, wanted = np.ravel(value), np.ravel(right)
+    allowed = _RELATIVE * np.max(np.abs(wanted), initial=0.0)
+    return own.size == wanted.size and bool(np.all(np.abs(own - wanted) <= allowed))
+
+
 @dataclass(frozen=True, eq=False)
 class Right:
     """A value of the derived backward: of a node of forward, or the gradient of one.
@@ -108,14 +115,18 @@ class SweptForward:
                 for name, value in given.items()
             }
             own = copy.deepcopy(own)
-            traced = {name: _traced(value, self.inputs) for name, value in own.items()}
+            traced = {name: _traced(value, self.inputs, name) for name, value in own.items()}
             result = run_traced(function, traced)
             cotangents = [each for each in leaves(dy) if each.dtype.kind == "f"]
             is_pair = type(result) is tuple and len(result) == 2 and len(cotangents) == 1
             with_cache = is_pair or has_cache(result, Tracer)
             outputs = results_of(result[0] if with_cache else result, function)
             self.body = Program(self.inputs, outputs).body
+            # What an object holds of an earlier call is no input, and is not there on every draw.
+            used = {id(each) for node in self.body for each in node.args} | {*map(id, outputs)}
+            self.inputs = [node for node in self.inputs if id(node) in used]
             self._world.events = None
+            _name_attributes([*own.values(), *traced.values()])
             self._seed(outputs, cotangents)
             self.gradients = dict(self._seeds)
             sweep(self.body, self.gradients, self._live)
@@ -168,9 +179,10 @@ class SweptForward:
                 key = (repr(place), times[repr((place, count))])
                 times[repr((place, count))] += 1
                 found.setdefault(key, {})[tuple(count)] = right
-        every = [tuple(each.values()) for each in found.values() if len(each) == number]
+        ordered = [[each[count] for count in sorted(each)] for each in found.values()]
+        every = [tuple(each) for each in ordered if len(each) == number]
         # There may be no gradient of what the first round begins with, so that any value will do.
-        short = [[*each.values()] for each in found.values() if len(each) == number - 1 > 0]
+        short = [each for each in ordered if len(each) == number - 1 > 0]
         short = [each for each in short if each[0].use is not None]
         every += [(each[0], *each) for each in short]
         every += [
@@ -190,8 +202,42 @@ class SweptForward:
         last = rounds[-1]
         for first in self.rights:
             alike = np.shape(first.node.value) == np.shape(last.node.value)
-            if first.node.op == "input" and alike and first.is_gradient == last.is_gradient:
+            is_whole = first.node.op == "input" and first.use is None
+            if is_whole and alike and first.is_gradient == last.is_gradient:
                 yield [first, *rounds[:-1]]
+
+    def called(self, name: str) -> Iterator[Right]:
+        """The whole gradients of what a variable's name is called after, the last first."""
+        wanted = {plain(each) for each in without_affix(name)}
+        for right in reversed(self.rights):
+            if right.is_gradient and right.use is None and plain(right.node.name) in wanted:
+                yield right
+
+    def is_called(self, value: Any, name: str) -> bool:
+        """Return whether a variable holds the gradient that it is called after."""
+        return any(_is_close(value, self.value(right)) for right in self.called(name))
+
+    def judged(self, value: Any, name: str, *, is_copy: bool) -> bool | None:
+        """Return whether a variable's value is a right one; None where it is too plain to tell.
+
+        is_copy: the variable is set to another's value. What is right elsewhere is not right in one
+        that is called after another gradient, where it is such a copy, or a multiple of that.
+        """
+        told = self.pool.has(value)
+        if not told:
+            return told
+        own = np.ravel(value)
+        for right in self.called(name):
+            wanted = np.asarray(self.value(right))
+            if wanted.size % own.size:
+                continue
+            rows = wanted.reshape(-1, own.size)
+            if any(_is_close(own, row) for row in rows):
+                return True
+            ratio = float(rows[0] @ own) / max(float(rows[0] @ rows[0]), 1e-300)
+            if is_copy or (len(rows) == 1 and _is_close(own, ratio * rows[0])):
+                told = False
+        return told
 
     def like(self, node: Node, other: SweptForward) -> Node:
         """The node here that stands where one stands in another derivation of the forward."""
@@ -311,7 +357,7 @@ def derivation(
     return found if all(found.pool.has(each, _VOUCHED) is not False for each in known) else None
 
 
-def _traced(value: Any, inputs: list[Node], depth: int = 0) -> Any:
+def _traced(value: Any, inputs: list[Node], name: str, depth: int = 0) -> Any:
     """An argument with its arrays of floats as inputs of the program, those of an object too."""
     if depth > _DEEP:
         return value
@@ -320,14 +366,22 @@ def _traced(value: Any, inputs: list[Node], depth: int = 0) -> Any:
     inner = partial(_traced, inputs=inputs, depth=depth + 1)
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         sizes = tuple(map(Size.of, value.shape))
-        inputs.append(Node("input", (), {}, sizes, "f", value))
+        inputs.append(Node("input", (), {}, sizes, "f", value, name))
         return Tracer(inputs[-1])
     if type(value) in (tuple, list):
-        return type(value)(map(inner, value))
+        return type(value)(inner(each, name="") for each in value)
     if type(value) is dict:
-        return {key: inner(each) for key, each in value.items()}
+        return {key: inner(each, name=str(key)) for key, each in value.items()}
     if hasattr(value, "__dict__") and not callable(value) and not isinstance(value, type):
         twin = copy.copy(value)
-        vars(twin).update({key: inner(each) for key, each in vars(value).items()})
+        vars(twin).update({key: inner(each, name=key) for key, each in vars(value).items()})
         return twin
     return value
+
+
+def _name_attributes(objects: Iterable[Any]) -> None:
+    """Name values after the attributes of objects that keep them, where they have no name."""
+    for each in objects:
+        for name, kept in vars(each).items() if hasattr(each, "__dict__") else ():
+            if isinstance(kept, Tracer) and not kept.held.name:
+                kept.held.name = name

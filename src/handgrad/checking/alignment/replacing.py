@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from itertools import combinations, permutations
 from typing import Any, Final
 
-from handgrad.checking.alignment.called import of_call
+from handgrad.checking.alignment.called import is_reduction, of_call
 from handgrad.checking.alignment.changes import Head, Place
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.variants import SIGN, Variant, binary, parsed
 from handgrad.checking.alignment.wording import said
 
+_TOO_MANY: Final = "the factor {} is too many"
 _SIGNS: Final = (ast.Add, ast.Sub)
 #: The number that leaves the other operand as it is, which nobody writes.
 _NEUTRAL: Final[dict[type, int]] = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.Pow: 1}
@@ -54,7 +55,8 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
             yield inner, "transposed", said(inner), "{} is transposed and should not be"
         case ast.Tuple(elements) | ast.List(elements):
             yield from _of_elements(place, elements, type(node))
-    yield from _of_slice(node)
+    if not _is_widened(place):
+        yield from _of_slice(node)
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         yield from _other_names(node, scope, spreads=isinstance(place.parent, ast.BinOp))
     if place.field == "iter" and not isinstance(node, ast.Call):
@@ -189,9 +191,9 @@ def _of_binary(node: ast.BinOp) -> Iterator[Variant]:
         if isinstance(op, ast.Sub):
             yield binary(right, op, left), "wrong sign", said(node), SIGN
     if isinstance(op, ast.Mult | ast.Div):
-        yield left, "extra factor", said(right), _too_many(right)
+        yield left, "extra factor", said(right), _TOO_MANY
         if isinstance(op, ast.Mult):
-            yield right, "extra factor", said(left), _too_many(left)
+            yield right, "extra factor", said(left), _TOO_MANY
             yield (
                 binary(left, ast.MatMult(), right),
                 "stale variable",
@@ -241,10 +243,6 @@ def _of_binary(node: ast.BinOp) -> Iterator[Variant]:
         yield new, "brackets", said(node), "the brackets of {} belong elsewhere"
 
 
-def _too_many(node: ast.expr) -> str:
-    return f"the {'scale' if isinstance(node, ast.Constant) else 'factor'} {{}} is too many"
-
-
 def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:
     value: Any = node.value
     phrase = "another number belongs there: {}"
@@ -253,7 +251,8 @@ def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:
         return
     if value is None or isinstance(value, str):
         if isinstance(value, str) and "->" in value:
-            yield from _of_letters(value)
+            given = place.parent.args if isinstance(place.parent, ast.Call) else []
+            yield from _of_letters(value, [said(each) for each in given[1:]])
         if value is None:
             for axis in (0, 1, -1):
                 yield ast.Constant(axis), "wrong axis", f"{axis} for None", phrase
@@ -261,22 +260,26 @@ def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:
     if not isinstance(value, int | float):
         return
     kind = "scaled"
-    if isinstance(place.parent, ast.keyword) and place.parent.arg in ("axis", "axes", "dim"):
+    is_number = isinstance(place.parent, ast.BinOp | ast.UnaryOp)
+    is_axis = isinstance(place.parent, ast.Call) and is_reduction(place.parent)
+    if is_axis or getattr(place.parent, "arg", "") in ("axis", "axes", "dim"):
         kind = "wrong axis"
         new = ast.Constant(None)
         yield new, kind, f"None for {value}", "another axis belongs there: {}"
         for axes in ((0, 1), (0, 2), (1, 2), (0, 2, 3), (0, 1, 2)):
             listed = ast.Tuple([ast.Constant(each) for each in axes], ast.Load())
             yield listed, kind, f"{axes} for {value}", "another axis belongs there: {}"
-    if place.field == "right" and isinstance(getattr(place.parent, "op", None), ast.Pow):
+    is_power = place.field == "right" and isinstance(getattr(place.parent, "op", None), ast.Pow)
+    if is_power:
         kind = "term scaled"
         phrase = "another exponent, that is another power, belongs there: {}"
-    elif kind == "scaled" and isinstance(place.parent, ast.BinOp):
+    elif kind == "scaled" and is_number:
+        kind = "scale missing" if value == 1 else kind
         phrase = "the factor or number is wrong: {}"
     elif kind == "scaled":
         kind, phrase = "shifted", "another number, index or axis belongs there: {}"
     values: list[Any] = [value + 1, value - 1, -value, 2 * value]
-    if isinstance(value, float) or isinstance(place.parent, ast.BinOp):
+    if isinstance(value, float) or is_number:
         values += [
             value / 2,
             value / 4,
@@ -291,14 +294,24 @@ def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:
         values += [1.5, -0.5, value + 0.5, value - 0.5]
     else:
         values += [0, 1, 2, value + 2, value - 2]
+    if kind == "wrong axis":
+        phrase = "another axis belongs there: {}"
     neutral = _NEUTRAL.get(type(getattr(place.parent, "op", None)))
     for each in dict.fromkeys(v for v in values if v not in (value, neutral)):
         text = f"{each:g} for {value:g}".replace("-", "−")
-        yield parsed(repr(each)), kind, text, phrase
+        if each == -value and kind in ("scaled", "term scaled"):
+            yield parsed(repr(each)), "wrong sign", text, "the number has the wrong sign: {}"
+        elif is_power and abs(each - value) == 1:
+            name = "factor missing" if each > value else "extra factor"
+            words = "is missing" if each > value else "is too many"
+            part = f"{said(place.parent.left)}: the power {text}"  # type: ignore[attr-defined]
+            yield parsed(repr(each)), name, part, f"a factor {words}, {{}}"
+        else:
+            yield parsed(repr(each)), kind, text, phrase
 
 
-def _of_letters(value: str) -> Iterator[Variant]:
-    """The letters of einsum: of one operand or of the result in another order."""
+def _of_letters(value: str, names: list[str]) -> Iterator[Variant]:
+    """The letters of einsum: of one of its named operands or of the result in another order."""
     inputs, _, result = value.replace(" ", "").partition("->")
     groups = [*inputs.split(","), result]
     for i, group in enumerate(groups):
@@ -311,12 +324,21 @@ def _of_letters(value: str) -> Iterator[Variant]:
             changed[i] = "".join(other)
             if changed[i] != group:
                 text = f"{','.join(changed[:-1])}->{changed[-1]}"
-                yield (
-                    ast.Constant(text),
-                    "axes permuted",
+                part, phrase = (
                     f"{text} for {value}",
-                    ("other letters belong there, the axes are swapped: {}"),
+                    "other letters belong there, the axes are swapped",
                 )
+                name = f" of {names[i]}" if i < len(names) else ""
+                kind = "transpose missing" if changed[i] == group[::-1] else "axes permuted"
+                yield ast.Constant(text), kind, part, f"{phrase}{name}: {{}}"
+
+
+def _is_widened(place: Place) -> bool:
+    """Return whether this is one of the whole axes of an array that gains axes, as `[:, None]`."""
+    index = place.parent
+    return isinstance(index, ast.Tuple) and any(
+        isinstance(each, ast.Constant) and each.value is None for each in index.elts
+    )
 
 
 def _of_slice(node: ast.expr) -> Iterator[Variant]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import cached_property
+from itertools import product
 from types import CodeType
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 
@@ -28,6 +29,7 @@ _CALLS: Final = frozenset(
         *("clip", "log1p", "expm1", "cosh", "sinh", "prod", "cumsum", "flip", "roll", "power"),
         *("tril", "triu", "multiply", "divide", "add", "subtract", "broadcast_to", "permute"),
         *("repeat", "tile", "take", "argmax", "argmin", "eye", "diag", "moveaxis", "trace"),
+        *("bincount",),
     }
 )
 
@@ -120,10 +122,29 @@ class CallScope:
         for name, value in list(self.call.names.items()):
             for field in _fields(value):
                 found.setdefault(f"{name}{field}", ast.parse(f"{name}{field}", mode="eval").body)
-        for each in found.values():
-            array = self.array(each)
-            if array is not None:
-                yield each, array
+        known = [
+            (each, array) for each in found.values() if (array := self.array(each)) is not None
+        ]
+        yield from known
+        yield from self._taken(known, found)
+
+    def _taken(
+        self, known: list[tuple[ast.expr, np.ndarray]], found: Container[str]
+    ) -> Iterator[tuple[ast.expr, np.ndarray]]:
+        """Elements at indices that are variables: a step's of a list, rows of an array."""
+        rounds = {each.target.id for each in ast.walk(self.function) if _counts(each)}
+        steps = [name for name in rounds if isinstance(self.call.names.get(name), int)]
+        lists = [name for name, each in self.call.names.items() if isinstance(each, list)]
+        asked = list(product(lists, steps))
+        for each, index in known:
+            if index.dtype.kind in "iu" and index.ndim == 1:
+                rows = (other for other, value in known if value.ndim and value.dtype.kind != "b")
+                asked += [(ast.unparse(other), ast.unparse(each)) for other in rows]
+        for array, name in asked:
+            if name not in array and f"{array}[{name}]" not in found:
+                each = ast.parse(f"{array}[{name}]", mode="eval").body
+                if (value := self.array(each)) is not None:
+                    yield each, value
 
 
 def _fields(value: Any) -> Iterator[str]:
@@ -133,7 +154,16 @@ def _fields(value: Any) -> Iterator[str]:
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
         yield from (f".{name}" for name in value._fields)
     elif hasattr(value, "__dict__") and not callable(value):
-        yield from (f".{name}" for name in vars(value) if name.isidentifier())
+        for name, kept in vars(value).items():
+            if name.isidentifier():
+                yield f".{name}"
+                if isinstance(kept, dict):
+                    yield from (f".{name}{field}" for field in _fields(kept))
+
+
+def _counts(node: ast.AST) -> TypeGuard[Any]:
+    """Return whether this is a loop that counts in one variable."""
+    return isinstance(node, ast.For) and isinstance(node.target, ast.Name)
 
 
 def _is_pure(node: ast.AST) -> bool:

@@ -39,6 +39,13 @@ from handgrad.forward_backward import ForwardBackward
 
 #: Changes of so many words more are told as rivals of the smallest.
 NEAR: Final = 2.0
+#: Words of a change of some of the wrong gradients that comes after those of all.
+_LONG: Final = 4.5
+#: Kinds of changes by which all that comes after is multiplied by a number.
+_SCALES: Final = frozenset(
+    {"scale missing", "scaled", "extra factor", "scale inverted", "sum for mean", "mean for sum"}
+    | {"wrong sign"}
+)
 #: The words that a change counts more at a line that makes right values already, and less where it
 #: makes them.
 _RIGHT: Final = 3.0
@@ -62,6 +69,8 @@ class SourceSearch:
         self.wrong = tuple(wrong)
         self.trials = Trials(functions, draws, runs, wrong, rng, work)
         self._listed: dict[bool, list[Sized]] = {}
+        #: A long change that is told where there is none other.
+        self._long: list[Hit] = []
         self._walk: tuple[tuple[str, ...], list[Hit], Iterator[None]] | None = None
 
     @cached_property
@@ -95,7 +104,7 @@ class SourceSearch:
     @cached_property
     def departures(self) -> Departures | None:
         """The search by right values of lines, None where the forward cannot be derived."""
-        if self.standing is None or all(each.in_forward for each in self.pieces):
+        if self.standing is None:
             return None
         draws: list[tuple[TrialRun, Call | None]] = [(self.runs[1], self._entry)]
         if self.trials.moved is not None:
@@ -141,7 +150,7 @@ class SourceSearch:
                 if not found:
                     first, found = self._two(rest, made)
                     told += first
-                found = found or self.hits(rest)
+                found = found or self.hits(rest) or self._long
                 if not found:
                     break
                 while found:
@@ -234,8 +243,12 @@ class SourceSearch:
         if self._walk is None or self._walk[0] != wrong:
             known = [] if self.departures is None else self.departures.hits(wrong)
             if known:
-                return (self._whole(wrong) if len(known[0].covers) < len(wrong) else []) or known
+                whole = self._whole(wrong) if len(known[0].covers) < len(wrong) else []
+                better = whole or self._smaller(known[0])
+                if better or len(known[0].covers) == len(wrong) or known[0].words <= _LONG:
+                    return better or known
             begun: list[Hit] = []
+            self._long = known
             self._walk = wrong, begun, self._walked(wrong, begun)
         _, found, walk = self._walk
         for _ in walk:
@@ -250,13 +263,26 @@ class SourceSearch:
         """
         found: list[Hit] = []
         with self.work.hurried(4):
-            for size, change, piece in chain.from_iterable(self._in_order(wrong)):
+            for size, change, piece in chain.from_iterable(self._in_order(wrong, whole=True)):
                 if self.work.over() or (found and size > found[0].words + NEAR):
                     break
                 hit = attempt(partial(self._hit, size, change, piece, wrong), None)
                 if hit is not None and len(hit.covers) == len(wrong):
                     found.append(hit)
         return sorted(found, key=lambda hit: hit.rank)
+
+    def _smaller(self, known: Hit) -> list[Hit]:
+        """Smaller changes of lines that a known one reads, which put right all that it does."""
+        assert self.departures is not None
+        near = self.departures.near(known.covers) - {known.change.statement}
+        near -= self.standing.called if self.standing is not None else set()
+        for size, change, piece in sorted(self._sized(self.pieces, near, weighed=False), key=_size):
+            if size >= known.size or self.work.over():
+                break
+            hit = attempt(partial(self._hit, size, change, piece, known.covers), None)
+            if hit is not None and len(hit.covers) == len(known.covers):
+                return [hit]
+        return []
 
     def _walked(self, wrong: tuple[str, ...], found: list[Hit]) -> Iterator[None]:
         """Changes one after another; those that hit are put into `found`."""
@@ -271,11 +297,11 @@ class SourceSearch:
                     found.append(hit)
                 yield
 
-    def _in_order(self, wrong: tuple[str, ...]) -> Iterator[list[Sized]]:
+    def _in_order(self, wrong: tuple[str, ...], *, whole: bool = False) -> Iterator[list[Sized]]:
         """Changes near a line that is known, at places that reach wrong gradients alone, elsewhere,
         and of forward.
 
-        At places of backward that reach none of them no change puts one right.
+        At places of backward that reach none of them, or not all of the whole, no change helps.
         """
         yield sorted((each for piece in self.pieces for each in self._solved(piece)), key=_size)
         if self.departures is not None:
@@ -291,11 +317,24 @@ class SourceSearch:
             if key not in reached:
                 reached[key] = self._reached(change, piece, wrong)
             found = reached[key]
-            if change.others or not found.isdisjoint(wrong):
+            helps = found.issuperset(wrong) if whole else not found.isdisjoint(wrong)
+            if change.others or helps:
                 (alone if found and found <= {*wrong} else rest).append(each)
+        if whole and any(map(self._is_scaled, wrong)):
+            yield [each for each in (*alone, *rest) if each[1].kind in _SCALES]
         yield alone
         yield rest
         yield self._by_size(forward=True)
+
+    def _is_scaled(self, name: str) -> bool:
+        """Return whether a gradient is a number times what it should be."""
+        done, draw = self.runs[0], self.trials.draws[0]
+        found, right = np.ravel(done.gradients[name]), np.ravel(draw.right[name])
+        if found.shape != right.shape or not np.isfinite([*found, *right]).all():
+            return False
+        ratio = float(found @ right) / max(float(right @ right), 1e-300)
+        size = float(np.max(np.abs(found), initial=0.0))
+        return np.allclose(found, ratio * right, 0.0, 1e-6 * size)
 
     def _reached(self, change: Change, piece: CodePiece, wrong: tuple[str, ...]) -> frozenset[str]:
         """The gradients that other values at a place make others; `wrong` where it is unknown."""
@@ -323,16 +362,21 @@ class SourceSearch:
         return self._listed[forward]
 
     def _list(self, *, forward: bool) -> list[Sized]:
-        own = [piece for piece in self.pieces if piece.in_forward == forward]
+        is_one = all(piece.in_forward for piece in self.pieces)
+        own = [piece for piece in self.pieces if (piece.in_forward and not is_one) == forward]
         with self.work.hurried(1):  # it is kept for later shares, and so has all that is left
             return sorted(takewhile(lambda _: not self.work.over(), self._sized(own)), key=_size)
 
-    def _sized(self, own: list[CodePiece], only: Container[Any] | None = None) -> Iterator[Sized]:
+    def _sized(
+        self, own: list[CodePiece], only: Container[Any] | None = None, *, weighed: bool = True
+    ) -> Iterator[Sized]:
+        """Changes with their words, and more at lines that make right values where `weighed`."""
         known: dict[ast.AST, list[str]] = {}
         for piece, inserted in product(own, (False, True)):
             for change in changes(piece, self.borrowed, inserted=inserted, only=only):
                 self.work.take(CHANGE)
-                yield size_of(change, known) + _RIGHT * self._is_right(change), change, piece
+                more = _RIGHT * (weighed and self._is_right(change))
+                yield size_of(change, known) + more, change, piece
 
     def _solved(self, piece: CodePiece) -> Iterator[Sized]:
         standing = self.standing

@@ -28,7 +28,9 @@ def size_of(change: Change, known: dict[ast.AST, list[str]]) -> float:
     before, after = _known_words(old, known), _words(change.new)
     if isinstance(around, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Subscript | ast.Compare):
         before, after = _bracketed(old, before), _bracketed(change.new, after)
-    return _difference(before, after)
+    size = _difference(before, after)
+    # There is one way to leave a factor out, and many to make it do nothing.
+    return min(size, 1.0) if change.kind == "extra factor" else size
 
 
 def _known_words(node: ast.AST, known: dict[ast.AST, list[str]]) -> list[str]:
@@ -46,6 +48,8 @@ def _of_statements(change: Change, old: Any, known: dict[ast.AST, list[str]]) ->
 
 
 def _difference(before: list[str], after: list[str]) -> float:
+    if not {*after} - {*before} and _only_words(before) == _only_words(after):
+        return 1.0  # brackets that are elsewhere
     if set(before) <= set(after) and _goes_through(before, after):
         return _weight(after) - _weight(before)
     size = 0.0
@@ -53,6 +57,10 @@ def _difference(before: list[str], after: list[str]) -> float:
         if tag != "equal":
             size += max(_weight(before[i:j]), _weight(after[m:n]))
     return size
+
+
+def _only_words(words: list[str]) -> list[str]:
+    return [word for word in words if word not in _PUNCTUATION]
 
 
 def _goes_through(before: list[str], after: list[str]) -> bool:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from handgrad.checking.alignment.changes import Place, statements
-from handgrad.checking.alignment.lines import LineValues
+from handgrad.checking.alignment.lines import LineValues, called
 from handgrad.checking.alignment.pieces import Call, CodePiece, Function
 from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.variants import parsed
 from handgrad.checking.tensors import is_tensor
 
 
@@ -37,6 +38,11 @@ class LineSlot:
     def value(self) -> np.ndarray:
         """The value of the last round."""
         return self.values[-1]
+
+    @property
+    def called(self) -> str:
+        """The last name or key of what keeps it."""
+        return called(parsed(self.name)) if self.name else ""
 
     @property
     def of_tensors(self) -> bool:

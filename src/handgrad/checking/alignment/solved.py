@@ -80,10 +80,10 @@ def _times(factor: ast.expr, c: float, scope: CallScope) -> Iterator[ast.expr]:
 
 
 def forms(scope: CallScope, ndim: int) -> Iterator[Factor]:
-    """Variables of floats, a vector also as a column where that broadcasts with matrices."""
+    """Variables of numbers, a vector also as a column where that broadcasts with matrices."""
     column = ast.Tuple([ast.Slice(), ast.Constant(None)], ast.Load())
     for each, value in scope.atoms:
-        if value.dtype.kind == "f" and value.ndim:
+        if value.dtype.kind in "iuf" and value.ndim:
             yield each, value
             if value.ndim == 1 and ndim == 2:
                 yield ast.Subscript(each, column, ast.Load()), value[:, None]

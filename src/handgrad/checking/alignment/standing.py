@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 
 from handgrad.checking.alignment.changes import Change, Place
-from handgrad.checking.alignment.lines import LineValues
+from handgrad.checking.alignment.lines import LineValues, called, is_copy
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.pool import SweptForward
 from handgrad.checking.alignment.scope import CallScope
@@ -36,6 +36,8 @@ class Standing:
     def __init__(self, derived: SweptForward, trials: Trials, pieces: Sequence[CodePiece]) -> None:
         self.derived, self.trials, self.pieces = derived, trials, pieces
         self.pool = derived.pool
+        #: Statements of which the variable is called after what they make the gradient of.
+        self.called: set[ast.AST] = set()
         self.of = self._judged({})
         self.made = self.values
 
@@ -47,7 +49,12 @@ class Standing:
         self.values = lines.values
         found: dict[ast.AST, bool] = {}
         for statement, values in lines.values.items():
-            known = [told for each in values if (told := self.pool.has(each)) is not None]
+            own = statement.targets if isinstance(statement, ast.Assign) else []
+            name, copies = called(own[0]) if len(own) == 1 else "", is_copy(statement)
+            every = (self.derived.judged(each, name, is_copy=copies) for each in values)
+            known = [told for told in every if told is not None]
+            if any(self.derived.is_called(each, name) for each in values):
+                self.called.add(statement)
             if known:
                 found[statement] = all(known)
         return found

@@ -66,6 +66,8 @@ class Trials:
         self.draw = self.number = 0
         self._elements = sum(map(np.size, runs[0].arrays.values()))
         self.moved = _moved(functions, runs[0], functions.gradients, rng)
+        #: The same with other integers, so that what a change of them does is no chance.
+        self.drawn = _moved(functions, runs[0], functions.gradients, rng, draws_integers=True)
         self.lines = LoopLines()
         self.kept = StateBefore([functions])
         with self.kept.put_back(), self.lines.counted():
@@ -77,7 +79,10 @@ class Trials:
         self.work.take(PASS, self.lines.in_all, self._elements)
 
     def moved_by(self, change: Change, piece: CodePiece) -> set[str] | None:
-        """The gradients of the first draw that a change makes others; None where it raises."""
+        """The gradients of the first draw that a change makes others; None where it raises.
+
+        There are none where it makes y another, which no change of a backward does.
+        """
         code = self._compiled(change, piece)
         if code is None:
             return None
@@ -85,7 +90,9 @@ class Trials:
         self._begin(0)
         try:
             with self.quiet(piece, code), self.lines.bounded():
-                _, cache = run_forward(self.functions, done.arrays)
+                y, cache = run_forward(self.functions, done.arrays)
+                if not _is_same(y, done.y):
+                    return set()
                 found = backward(self.functions, copy.deepcopy(done.dy), cache)
         except Exception:  # an index, or a size, is no place for such values
             return None
@@ -122,22 +129,27 @@ class Trials:
             warnings.simplefilter("ignore")
             yield
 
-    def covered(self, change: Change, piece: CodePiece, wrong: tuple[str, ...]) -> tuple[str, ...]:
-        """The wrong gradients that a change puts right on every draw, if it spoils none."""
+    def covered(
+        self, change: Change, piece: CodePiece, wrong: tuple[str, ...], *, derived: bool = False
+    ) -> tuple[str, ...]:
+        """The wrong gradients that a change puts right on every draw, if it spoils none.
+
+        derived: it asks for values of derivations, which there are of the first draws alone.
+        """
         code = self._compiled(change, piece)
         if code is None:
             return ()
-        return self._covered_by(piece, code, wrong)
-
-    def _covered_by(self, piece: CodePiece, code: Any, wrong: tuple[str, ...]) -> tuple[str, ...]:
+        others = [self.moved] if derived else [self.moved, self.drawn]
         try:
             with self.quiet(piece, code):
                 with self.lines.bounded():
                     found = self._on_draw(0, wrong)
                 with self.lines.bounded():
                     found = self._on_draw(1, found) if found else ()
-                with self.lines.bounded():
-                    return self._elsewhere(found) if found else ()
+                for moved in others:
+                    with self.lines.bounded():
+                        found = self._elsewhere(moved, found) if found and moved else found
+                return found
         except Exception:  # the changed function does not run, or does not end
             return ()
 
@@ -145,8 +157,7 @@ class Trials:
         draw, done = self.draws[number], self.runs[number]
         self._begin(number)
         y, cache = run_forward(self.functions, done.arrays)
-        pairs = zip(leaves(y), leaves(done.y), strict=True)
-        if not all(np.array_equal(a, b, equal_nan=True) for a, b in pairs):
+        if not _is_same(y, done.y):
             return ()
         found = backward(self.functions, copy.deepcopy(done.dy), cache)
         right = tuple(n for n in names if _is_right(draw, n, found[n]))
@@ -154,10 +165,7 @@ class Trials:
         spoilt += [n for n in self.mended if not _is_right(draw, n, found[n])]
         return () if spoilt else right
 
-    def _elsewhere(self, names: Sequence[str]) -> tuple[str, ...]:
-        moved = self.moved
-        if moved is None:
-            return tuple(names)
+    def _elsewhere(self, moved: Moved, names: Sequence[str]) -> tuple[str, ...]:
         self._begin(2)
         _, cache = run_forward(self.functions, moved.done.arrays)
         found = backward(self.functions, copy.deepcopy(moved.done.dy), cache)
@@ -169,6 +177,11 @@ class Trials:
             return abs(got - moved.expected[name]) <= moved.allowed[name]
 
         return tuple(name for name in names if holds(name))
+
+
+def _is_same(y: Any, other: Any) -> bool:
+    pairs = zip(leaves(y), leaves(other), strict=True)
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
 
 def _is_right(draw: Draw, name: str, found: Any) -> bool:
@@ -194,14 +207,26 @@ def _moved(
     done: TrialRun,
     names: Sequence[str],
     rng: np.random.Generator,
+    *,
+    draws_integers: bool = False,
 ) -> Moved | None:
-    """Other inputs of floats, None where forward does not take them or has a kink there."""
+    """Other inputs of floats, and of integers between those that there are.
+
+    None where forward does not take them or has a kink there, and without integers to draw.
+    """
+    kinds = {name: np.asarray(each).dtype.kind for name, each in done.arrays.items()}
+    integers = [name for name in kinds if kinds[name] == "i" and np.size(done.arrays[name]) > 1]
+    if draws_integers and not integers:
+        return None
     arrays = {
         name: np.asarray(each * (1.0 + 0.1 * rng.uniform(-1, 1, np.shape(each))))
-        if np.asarray(each).dtype.kind == "f"
+        if kinds[name] == "f"
         else each
         for name, each in done.arrays.items()
     }
+    for name in integers if draws_integers else ():
+        own: Any = arrays[name]
+        arrays[name] = rng.integers(np.min(own), np.max(own) + 1, np.shape(own), own.dtype)
     try:
         with np.errstate(all="ignore"):
             again = run_trial(functions, arrays, rng)

@@ -49,4 +49,6 @@ def said(node: ast.AST, around: int = 0) -> str:
             return f"{name}({', '.join(map(said, listed))})"
         case ast.Call(ast.Name(name), args):
             return f"{name}({', '.join(map(said, args))})"
+        case ast.Compare() | ast.BoolOp() | ast.IfExp() | ast.BinOp() if around:
+            return f"({said(node)})"
     return ast.unparse(node).replace("-", "−")
