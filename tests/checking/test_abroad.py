@@ -32,6 +32,29 @@ SIMPLE = [
     and not any(word in program.case for word in ("CALL", "NARROWEST", "KINK", "expect"))
 ]
 SAMPLE = SIMPLE[:: max(1, len(SIMPLE) // 20)][:20]
+#: Programs of which every wrong variant is named, but for those numbers.
+_UNNAMED: dict[str, tuple[int, ...]] = {
+    "classes/attention_pool": (),
+    "classes/layernorm_obj": (),
+    "classes/sequential_layers": (1,),
+    "frameworks/torch_rational": (),
+    "frameworks/torch_rmsnorm_ctx": (),
+    "functions/mish": (0,),
+    "functions/pairwise_dist": (),
+    "functions/poisson_nll": (),
+    "functions/segment_mean": (),
+    "functions/separable_conv": (),
+    "functions/sparsemax_like_gate": (),
+    "loops/ema_scan": (2,),
+    "training/gru_loss": (0,),
+    "training/mlp_dict": (),
+}
+NAMED = [
+    (program, number)
+    for program in PROGRAMS
+    for number in range(len(program.variants))
+    if number not in _UNNAMED.get(str(program), (number,))
+]
 
 
 @pytest.mark.slow
@@ -46,6 +69,14 @@ def test_a_right_program_of_the_sample_raises_no_alarm(program: Program, tmp_pat
 def test_a_wrong_program_of_the_sample_is_caught(program: Program, tmp_path: Path) -> None:
     outcome = Judge(program, tmp_path, seconds=2).wrong(0)
     assert outcome.caught, outcome
+
+
+@pytest.mark.slow
+@rows("case", NAMED, by=lambda case: case[0].style)
+def test_the_fault_and_its_line_are_named(case: tuple[Program, int], tmp_path: Path) -> None:
+    program, number = case
+    outcome = Judge(program, tmp_path).wrong(number)
+    assert outcome.named == "strictly", outcome
 
 
 @pytest.mark.slow
