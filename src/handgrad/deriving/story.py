@@ -28,6 +28,7 @@ from handgrad.documents.formulas.formula import (
     Formula,
     Number,
     Sign,
+    Symbol,
     equals,
     parts_in,
     row,
@@ -133,7 +134,11 @@ class _Story:
     def _symbols(self) -> Iterator[Block]:
         """The symbols that are not written as the code has them."""
         codes = self.formulas.symbols.codes
-        rows = tuple((symbol, Mono(name)) for symbol, name in codes.items() if symbol in self.told)
+        rows = tuple(
+            (symbol, Mono(name))
+            for symbol, name in codes.items()
+            if symbol in self.told and (len(name) > 1 or symbol != Symbol(name))
+        )
         if rows:
             yield Heading("Symbols")
             yield Table(("symbol", "in the code"), rows)
