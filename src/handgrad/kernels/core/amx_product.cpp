@@ -16,7 +16,7 @@ constexpr long kMaxKC = 256 / kAmxSide;
 // No more of a larger K is packed at a time, here in squares.
 constexpr long kMaxPackedK = 2048 / kAmxSide;
 // The operand that a block packs takes half of the second-level cache at most.
-constexpr long kMaxPanels = 16;
+constexpr long kMaxPanels = 8;
 constexpr long kSumsSize = kAmxSide * kAmxSide;
 constexpr double kWorthSharing = 2e5;
 constexpr long kLineElements = 64 / sizeof(Bf16x2), kSquareLines = kSquareElements / kLineElements;
