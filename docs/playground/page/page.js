@@ -19,7 +19,7 @@ const TABS = {
 // Typing goes on for this long before the numbers follow, in milliseconds.
 const PAUSE = 350;
 
-// Where the browser can, what is loaded is kept for the next visit.
+// All that is loaded is kept for the next visit, in a browser that can.
 async function keep() {
   try {
     await navigator.serviceWorker.register("service.js");
@@ -37,7 +37,8 @@ function showPage(answer, panel) {
 }
 
 const settings = await (await fetch(new URL("settings.json", import.meta.url))).json();
-await keep();
+// A worker that cannot be installed is never ready, and the page waits no longer than this.
+await Promise.race([keep(), new Promise((done) => setTimeout(done, 3000))]);
 const editor = new Editor(at("source"), at("gutter"), later);
 const inputs = new Inputs(at("inputs"), later);
 const session = new Session(settings, heard);

@@ -40,7 +40,7 @@ Number: TypeAlias = Annotated[
 
 
 class Columns(NamedTuple):
-    """What these say, with the target's name in front; None for one that is not given."""
+    """The values of these options, after the target's name; None for one that is not given."""
 
     target: str | None = None
     use: list[str] | None = None

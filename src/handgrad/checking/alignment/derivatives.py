@@ -16,7 +16,7 @@ _NEAR = 1e-6
 
 
 def of_derivative(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
-    """What may have been meant by a product that is, or is part of, such a derivative."""
+    """Other readings of a product that is, or is part of, such a derivative."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
         return
     yield from _of_logistic(node)

@@ -109,7 +109,7 @@ class Interventions:
         self, pieces: Sequence[CodePiece], trials: Trials, derivations: Sequence[SweptForward]
     ) -> None:
         own = [piece for piece in pieces if not piece.in_forward]
-        #: Where gradients are made beside a loss, all of it is one function.
+        #: A function that makes gradients beside a loss is all of it.
         self.pieces = own or [*pieces]
         self.trials, self.derivations = trials, derivations
         self._drawn = _Drawn(trials, derivations)

@@ -122,7 +122,7 @@ class SweptForward:
             with_cache = is_pair or has_cache(result, Tracer)
             outputs = results_of(result[0] if with_cache else result, function)
             self.body = Program(self.inputs, outputs).body
-            # What an object holds of an earlier call is no input, and is not there on every draw.
+            # An array that an object holds of an earlier call is no input: other draws lack it.
             used = {id(each) for node in self.body for each in node.args} | {*map(id, outputs)}
             self.inputs = [node for node in self.inputs if id(node) in used]
             self._world.events = None

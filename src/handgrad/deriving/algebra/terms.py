@@ -62,7 +62,7 @@ Base = Node | Size | Mask | Component
 
 
 Reason: TypeAlias = tuple[str | Node, ...]
-"""Why something is so: words, with the arrays that they are about."""
+"""The reason of a fact or of a step: words, with the arrays that they are about."""
 
 
 def told(reason: Reason) -> str:

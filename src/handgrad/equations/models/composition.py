@@ -157,7 +157,7 @@ class Composer:
         self.known: set[Formula] = set()
         #: Other arrays of the layer that ops take.
         self._given: list[Node] = []
-        #: Of values that fork, the gradients of the copies that ops take.
+        #: The gradients of the copies that ops take of a value that forks.
         self._shares: defaultdict[Node, list[Formula]] = defaultdict(list)
         #: Of values that fork before the layer, the copies that go into it.
         self._copies: dict[Node, Formula] = {}
