@@ -8,7 +8,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.variants import Variant, binary, operands, option
+from handgrad.checking.alignment.variants import (
+    Variant,
+    binary,
+    multiplied,
+    operands,
+    option,
+    parsed,
+)
 from handgrad.checking.alignment.wording import said
 
 #: Parts that a row of probabilities may be away from 1.
@@ -82,9 +89,7 @@ def _of_softmax(p: ast.expr, rest: list[ast.expr], axis: int) -> Iterator[Varian
     others = [each for each in rest if not _is_rest(each, p)]
     if not others:
         return
-    inner = others[0]
-    for each in others[1:]:
-        inner = binary(inner, ast.Mult(), each)
+    inner = multiplied(others)
     weighted = _sum(binary(p, ast.Mult(), inner), axis)
     new = binary(p, ast.Mult(), binary(inner, ast.Sub(), weighted))
     phrase = "the term {} of softmax's backward is missing: each output depends on all inputs"
@@ -98,6 +103,6 @@ def _of_softmax(p: ast.expr, rest: list[ast.expr], axis: int) -> Iterator[Varian
 
 
 def _sum(node: ast.expr, axis: int) -> ast.expr:
-    keywords = [ast.keyword("axis", ast.parse(f"{axis}", mode="eval").body)]
+    keywords = [ast.keyword("axis", parsed(f"{axis}"))]
     keywords.append(option("keepdims", True))
     return ast.Call(ast.Attribute(node, "sum", ast.Load()), [], keywords)

@@ -13,7 +13,14 @@ import numpy as np
 from handgrad.checking.alignment.changes import Both, Place
 from handgrad.checking.alignment.pieces import CodePiece, Function
 from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.variants import Variant, binary, operands, option, parsed
+from handgrad.checking.alignment.variants import (
+    Variant,
+    binary,
+    multiplied,
+    operands,
+    option,
+    parsed,
+)
 from handgrad.checking.alignment.wording import said
 
 #: Values made in a round of which one may be what the next round begins with.
@@ -177,11 +184,9 @@ def of_factors(place: Place, node: ast.expr) -> Iterator[Variant]:
         return
     factors = list(operands(node, ast.Mult))
     for one, other in combinations(factors, 2) if len(factors) > 2 else ():
-        first, *rest = [each for each in factors if each is not one and each is not other]
-        for each in rest:
-            first = binary(first, ast.Mult(), each)
-        part = said(binary(one, ast.Mult(), other))
-        yield first, "extra factor", part, "the factor {} is too many"
+        new = multiplied(each for each in factors if each is not one and each is not other)
+        part = said(multiplied([one, other]))
+        yield new, "extra factor", part, "the factor {} is too many"
 
 
 def of_factor(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Variant]:
@@ -222,10 +227,7 @@ def _multiplied(rest: list[ast.expr], name: str, factor: ast.expr) -> ast.expr:
         def visit_Name(self, node: ast.Name) -> ast.expr:
             return binary(node, ast.Mult(), factor) if node.id == name else node
 
-    whole = Times().visit(rest[0])
-    for each in rest[1:]:
-        whole = binary(whole, ast.Mult(), Times().visit(each))
-    return whole
+    return multiplied(map(Times().visit, rest))
 
 
 def carried(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import reduce
 from typing import Any, Final
 
 #: A new node, the kind of the fault, the part concerned, and the sentence.
@@ -28,6 +29,11 @@ def operands(node: ast.expr, op: type[ast.operator]) -> Iterator[ast.expr]:
         yield from operands(node.right, op)
     else:
         yield node
+
+
+def multiplied(factors: Iterable[ast.expr]) -> ast.expr:
+    """The product of one factor or more, from the left."""
+    return reduce(lambda left, right: binary(left, ast.Mult(), right), factors)
 
 
 def option(name: str, value: Any) -> ast.keyword:
