@@ -39,6 +39,8 @@ from handgrad.forward_backward import ForwardBackward
 
 #: Changes of so many words more are told as rivals of the smallest.
 NEAR: Final = 2.0
+#: What a smaller change saves in words, of which some count as shares.
+_SMALLER: Final = 0.1
 #: Words of a change of some of the wrong gradients that comes after those of all.
 _LONG: Final = 4.5
 #: Kinds of changes by which all that comes after is multiplied by a number.
@@ -277,7 +279,7 @@ class SourceSearch:
         near = self.departures.near(known.covers) - {known.change.statement}
         near -= self.standing.called if self.standing is not None else set()
         for size, change, piece in sorted(self._sized(self.pieces, near, weighed=False), key=_size):
-            if size >= known.size or self.work.over():
+            if size > known.size - _SMALLER or self.work.over():
                 break
             hit = attempt(partial(self._hit, size, change, piece, known.covers), None)
             if hit is not None and len(hit.covers) == len(known.covers):
