@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Files of no folder of tests, and the tests that read them.
 OTHERS = {
     "README.md": "test_readme.py",
+    "docs": "test_readme.py",
     ".ci": "test_repository.py",
     "pyproject.toml": "test_repository.py",
 }

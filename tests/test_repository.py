@@ -91,7 +91,8 @@ def test_hooks_run_what_ci_runs() -> None:
         (["src/handgrad/kernels/core/matmul.h"], {"tests/kernels"}),
         (["src/handgrad/products.py"], {"tests/test_products.py"}),
         (["tests/test_pages.py", "tests/tolerances.py"], {"tests/test_pages.py"}),
-        (["docs/engine.md", "src/handgrad/nowhere.py"], set()),
+        (["src/handgrad/nowhere.py"], set()),
+        (["docs/find-the-bug.md"], {"tests/test_readme.py"}),
         (["README.md", ".ci/run"], {"tests/test_readme.py", "tests/test_repository.py"}),
     ],
 )

@@ -81,43 +81,14 @@ __attribute__((target("avx512bf16"))) inline void load_patch(Vec<float> (&rows)[
     if (patch.by_lane != by_lane) transpose<float>(rows);
 }
 
-// The micro-kernel of micro_kernel.h on Bf16x2.
-template <int Rows, int Vectors, int Pitch>
-__attribute__((target("avx512bf16"))) void bf16_micro_kernel(long elements, const Bf16x2* panel_a,
-                                                             const Bf16x2* panel_b, float* tile,
-                                                             bool accumulate) {
-    constexpr int width = Vectors * kBf16Lanes;
-    __m512 sums[Rows][Vectors];
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++)
-        for (int v = 0; v < Vectors; v++)
-            sums[i][v] = accumulate ? _mm512_load_ps(tile + i * width + v * kBf16Lanes)
-                                    : _mm512_setzero_ps();
-    for (long p = 0; p < elements; p++, panel_a += Pitch == 0 ? Rows : 1, panel_b += width) {
-        __m512bh b[Vectors];
-        for (int v = 0; v < Vectors; v++)
-            b[v] = (__m512bh)_mm512_load_si512(panel_b + v * kBf16Lanes);
-#pragma GCC unroll 16
-        for (int i = 0; i < Rows; i++) {
-            const auto a = broadcast_bf16x2(static_cast<int>(panel_a[Pitch == 0 ? i : i * Pitch]));
-            for (int v = 0; v < Vectors; v++) sums[i][v] = _mm512_dpbf16_ps(sums[i][v], a, b[v]);
-        }
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++)
-        for (int v = 0; v < Vectors; v++)
-            _mm512_store_ps(tile + i * width + v * kBf16Lanes, sums[i][v]);
-}
-
-__attribute__((target("avx512bf16"))) double dot_multiply_adds(long rounds) {
+double dot_multiply_adds(long rounds) {
     constexpr int kChains = 12;
-    __m512 sums[kChains] = {};
-    __m512i a = _mm512_set1_epi32(0x3f803f80);
+    Vec<float> sums[kChains] = {};
+    Vec<float> one = broadcast(Bf16x2{0x3f803f80});
     for (long r = 0; r < rounds; r++) {
-        asm volatile("" : "+v"(a));
+        asm volatile("" : "+v"(one));
 #pragma GCC unroll 12
-        for (int i = 0; i < kChains; i++)
-            sums[i] = _mm512_dpbf16_ps(sums[i], (__m512bh)a, (__m512bh)a);
+        for (int i = 0; i < kChains; i++) sums[i] = multiply_add<Bf16x2>(sums[i], one, one);
 #pragma GCC unroll 12
         for (int i = 0; i < kChains; i++) asm volatile("" : "+v"(sums[i]));
     }
@@ -149,21 +120,6 @@ Bf16Unit bf16_unit() {
     static const Bf16Unit unit = detect();
     return unit;
 }
-
-template <int Pitch>
-void micro_kernel(int rows, int width, long elements, const Bf16x2* panel_a, const Bf16x2* panel_b,
-                  float* tile, bool accumulate) {
-    using Product = void (*)(long, const Bf16x2*, const Bf16x2*, float*, bool);
-    static constexpr auto products = []<int... I>(std::integer_sequence<int, I...>) {
-        return std::array<std::array<Product, 2>, sizeof...(I)>{std::array<Product, 2>{
-            bf16_micro_kernel<I + 1, 1, Pitch>, bf16_micro_kernel<I + 1, 2, Pitch>}...};
-    }(std::make_integer_sequence<int, kMR>{});
-    products[static_cast<std::size_t>(rows - 1)][width == kBf16Lanes ? 0 : 1](
-        elements, panel_a, panel_b, tile, accumulate);
-}
-
-template void micro_kernel<0>(int, int, long, const Bf16x2*, const Bf16x2*, float*, bool);
-template void micro_kernel<kRowPitch>(int, int, long, const Bf16x2*, const Bf16x2*, float*, bool);
 
 void round_row(Bf16x2* row, const float* values, long count) {
     transform<float>(0, count, [&](auto lanes) {

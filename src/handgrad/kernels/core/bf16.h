@@ -33,24 +33,10 @@ constexpr bool kBf16Compiled = true;
 constexpr bool kBf16Compiled = false;
 #endif
 
-// Two bfloat16 values, that of the lower k in the lower half.
-enum class Bf16x2 : std::uint32_t {};
-// The same where a product runs on AMX.
+// Bf16x2 where a product runs on AMX.
 enum class AmxBf16x2 : std::uint32_t {};
-// One of them.
+// One of its values.
 enum class Bf16 : std::uint16_t {};
-
-struct Bf16x2Pack;
-
-template <>
-struct SumOf<Bf16x2> {
-    using type = float;
-    using Pack = Bf16x2Pack;
-};
-template <>
-struct SumOf<AmxBf16x2> {
-    using type = float;
-};
 
 #if defined(__AVX512F__)
 namespace detail {
@@ -67,18 +53,7 @@ __attribute__((target("avx512bf16"))) inline __m512i round_to_bf16x2(__m512 even
     return detail::zip_bf16(_mm512_cvtne2ps_pbh(odd, even),
                             std::make_index_sequence<2 * kLanes<float>>{});
 }
-
-// One Bf16x2 in every lane. Made with _mm512_set1_epi32 it has Clang 16 end with a fault of its
-// own.
-__attribute__((target("avx512bf16"))) inline __m512bh broadcast_bf16x2(int bits) {
-    return (__m512bh)_mm512_maskz_broadcastd_epi32(0xffff, _mm_cvtsi32_si128(bits));
-}
 #endif
-
-// The micro-kernel on Bf16x2; Pitch is 0 or kRowPitch.
-template <int Pitch = 0>
-void micro_kernel(int rows, int width, long elements, const Bf16x2* panel_a, const Bf16x2* panel_b,
-                  float* tile, bool accumulate);
 
 // Rounds values side by side, in a row that is read unpacked: the upper half of an odd last element
 // is 0.

@@ -11,34 +11,18 @@ void multiply_on_amx(long k, const Bf16x2* a, long a_step, const Bf16x2* b, long
                      accumulate);
 }
 
-__attribute__((target("avx512bf16"))) void multiply_on_vectors(long k, const Bf16x2* a, long a_step,
-                                                               const Bf16x2* b, long b_step,
-                                                               float* c, long c_step,
-                                                               bool accumulate) {
+void multiply_on_vectors(long k, const Bf16x2* a, long a_step, const Bf16x2* b, long b_step,
+                         float* c, long c_step, bool accumulate) {
     constexpr int kRows = 8;
     for (long row = 0; row < kBf16Side;
          row += kRows, a += kRows * kAmxElements, c += kRows * c_step) {
-        __m512 sums[kRows][2];
-#pragma GCC unroll 16
-        for (int i = 0; i < kRows; i++)
-            for (int v = 0; v < 2; v++)
-                sums[i][v] =
-                    accumulate ? _mm512_loadu_ps(c + i * c_step + v * 16) : _mm512_setzero_ps();
+        RegisterTile<Bf16x2, kRows, 2> tile;
+        tile.begin(c, c_step, accumulate);
         for (long p = 0; p < k / 2; p++) {
             const Bf16x2* left = a + p / kAmxElements * a_step + p % kAmxElements;
-            __m512bh right[2];
-            for (int v = 0; v < 2; v++)
-                right[v] = (__m512bh)_mm512_loadu_si512(b + p * b_step + v * 16);
-#pragma GCC unroll 16
-            for (int i = 0; i < kRows; i++) {
-                const auto one = broadcast_bf16x2(static_cast<int>(left[i * kAmxElements]));
-                for (int v = 0; v < 2; v++)
-                    sums[i][v] = _mm512_dpbf16_ps(sums[i][v], one, right[v]);
-            }
+            tile.add([&](int i) { return left[i * kAmxElements]; }, b + p * b_step);
         }
-#pragma GCC unroll 16
-        for (int i = 0; i < kRows; i++)
-            for (int v = 0; v < 2; v++) _mm512_storeu_ps(c + i * c_step + v * 16, sums[i][v]);
+        tile.end(c, c_step);
     }
 }
 

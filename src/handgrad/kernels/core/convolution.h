@@ -46,7 +46,7 @@ struct StoreLanes {
 template <class V>
 class Forward {
   public:
-    using T = typename SumOf<V>::type;
+    using T = SumOf<V>;
 
     Forward(const Convolution& conv, const T* kernel)
         : conv_(conv),
@@ -74,7 +74,7 @@ class Forward {
 template <class V>
 class InputGradient {
   public:
-    using T = typename SumOf<V>::type;
+    using T = SumOf<V>;
 
     InputGradient(const Convolution& conv, const T* kernel) : conv_(conv) {
         // Output positions -low to high - 1 are read from dz, padded with zeros.

@@ -3,191 +3,87 @@
 namespace handgrad {
 namespace {
 
-template <class T, int Rows, int Vectors>
-void gather(long terms, const T* image, const long* offsets, const T* panel, T* tile) {
-    constexpr int n = kLanes<T>;
-    Vec<T> sums[Rows][Vectors] = {};
-#pragma GCC unroll 4
-    for (long t = 0; t < terms; t++, panel += Vectors * n) {
-        const T* a = image + offsets[t];
-        Vec<T> b[Vectors];
-        for (int v = 0; v < Vectors; v++) b[v] = load(panel + v * n);
-#pragma GCC unroll 16
-        for (int i = 0; i < Rows; i++) {
-            const Vec<T> value = splat(a[i]);
-            for (int v = 0; v < Vectors; v++) sums[i][v] += value * b[v];
-        }
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++)
-        for (int v = 0; v < Vectors; v++) store(tile + (i * Vectors + v) * n, sums[i][v]);
-}
+template <class Element>
+struct GatherLoop {
+    using T = SumOf<Element>;
 
-template <class T, int Rows, int Vectors>
-void correlate(const Positions& positions, const T* image, const long* offsets, const T* panel,
-               T* tile) {
-    constexpr int n = kLanes<T>;
-    Vec<T> sums[Rows][Vectors];
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++)
-        for (int v = 0; v < Vectors; v++) sums[i][v] = load(tile + (i * Vectors + v) * n);
-    // One pointer moves, and offsets stay: moving a pointer for each row took up to 20 % longer.
-    long offset[Rows];
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++) offset[i] = offsets[i];
-    const long columns = positions.columns, row_step = positions.row_step;
-    for (long j = 0; j < positions.rows; j++, image += row_step) {
+    template <int Rows, int Vectors>
+    static void run(long terms, const Element* image, const long* offsets, const Element* panel,
+                    T* tile) {
+        RegisterTile<Element, Rows, Vectors> c;
+        c.begin(tile, c.kWidth, false);
 #pragma GCC unroll 4
-        for (const T *a = image, *end = a + columns; a < end; a++, panel += Vectors * n) {
-            Vec<T> b[Vectors];
-            for (int v = 0; v < Vectors; v++) b[v] = load(panel + v * n);
+        for (long t = 0; t < terms; t++, panel += c.kWidth)
+            c.add([a = image + offsets[t]](int i) { return a[i]; }, panel);
+        c.end(tile, c.kWidth);
+    }
+};
+
+template <class Element>
+struct CorrelateLoop {
+    using T = SumOf<Element>;
+    using Position = PositionOf<Element>;
+
+    template <int Rows, int Vectors>
+    static void run(const Positions& positions, const Position* image, const long* offsets,
+                    const Element* panel, T* tile) {
+        constexpr long kAtOnce = sizeof(Element) / sizeof(Position);
+        RegisterTile<Element, Rows, Vectors> c;
+        c.begin(tile, c.kWidth, true);
+        // One pointer moves, and offsets stay: moving a pointer for each row took up to 20 %
+        // longer.
+        long offset[Rows];
 #pragma GCC unroll 16
-            for (int i = 0; i < Rows; i++) {
-                const Vec<T> value = splat(a[offset[i]]);
-                for (int v = 0; v < Vectors; v++) sums[i][v] += value * b[v];
+        for (int i = 0; i < Rows; i++) offset[i] = offsets[i];
+        const long columns = positions.columns, row_step = positions.row_step;
+        for (long j = 0; j < positions.rows; j++, image += row_step) {
+            const Position *a = image, *end = image + columns;
+#pragma GCC unroll 4
+            for (; a + kAtOnce <= end; a += kAtOnce, panel += c.kWidth)
+                c.add(
+                    [&](int i) {
+                        Element element;
+                        std::memcpy(&element, a + offset[i], sizeof element);
+                        return element;
+                    },
+                    panel);
+            // The value beside the last one of an odd row may be NaN.
+            if (kAtOnce > 1 && a < end) {
+                c.add([&](int i) { return static_cast<Element>(a[offset[i]]); }, panel);
+                panel += c.kWidth;
             }
         }
+        c.end(tile, c.kWidth);
     }
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++)
-        for (int v = 0; v < Vectors; v++) store(tile + (i * Vectors + v) * n, sums[i][v]);
-}
-
-#if defined(__AVX512F__)
-
-template <int Rows, int Vectors>
-__attribute__((target("avx512bf16"))) void gather_bf16(long terms, const Bf16x2* image,
-                                                       const long* offsets, const Bf16x2* panel,
-                                                       float* tile) {
-    constexpr int n = kLanes<float>;
-    __m512 sums[Rows][Vectors] = {};
-    for (long t = 0; t < terms; t++, panel += Vectors * n) {
-        const Bf16x2* a = image + offsets[t];
-        __m512bh b[Vectors];
-        for (int v = 0; v < Vectors; v++) b[v] = (__m512bh)_mm512_loadu_si512(panel + v * n);
-#pragma GCC unroll 16
-        for (int i = 0; i < Rows; i++) {
-            const auto value = broadcast_bf16x2(static_cast<int>(a[i]));
-            for (int v = 0; v < Vectors; v++)
-                sums[i][v] = _mm512_dpbf16_ps(sums[i][v], value, b[v]);
-        }
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++)
-        for (int v = 0; v < Vectors; v++)
-            _mm512_storeu_ps(tile + (i * Vectors + v) * n, sums[i][v]);
-}
-
-template <int Rows, int Vectors>
-__attribute__((target("avx512bf16"))) void correlate_bf16(const Positions& positions,
-                                                          const Bf16* image, const long* offsets,
-                                                          const Bf16x2* panel, float* tile) {
-    constexpr int n = kLanes<float>;
-    __m512 sums[Rows][Vectors];
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++)
-        for (int v = 0; v < Vectors; v++)
-            sums[i][v] = _mm512_loadu_ps(tile + (i * Vectors + v) * n);
-    long offset[Rows];
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++) offset[i] = offsets[i];
-    const auto add = [&](const Bf16* a, auto read) __attribute__((target("avx512bf16"))) {
-        __m512bh b[Vectors];
-        for (int v = 0; v < Vectors; v++) b[v] = (__m512bh)_mm512_loadu_si512(panel + v * n);
-#pragma GCC unroll 16
-        for (int i = 0; i < Rows; i++) {
-            const auto value = broadcast_bf16x2(read(a + offset[i]));
-            for (int v = 0; v < Vectors; v++)
-                sums[i][v] = _mm512_dpbf16_ps(sums[i][v], value, b[v]);
-        }
-        panel += Vectors * n;
-    };
-    const auto both = [](const Bf16* position) {
-        int value;
-        std::memcpy(&value, position, sizeof value);
-        return value;
-    };
-    // The value beside the last one of an odd row may be NaN.
-    const auto alone = [](const Bf16* position) { return static_cast<int>(*position); };
-    const long columns = positions.columns, row_step = positions.row_step;
-    for (long j = 0; j < positions.rows; j++, image += row_step) {
-        const Bf16 *a = image, *last = a + columns - 1;
-        for (; a < last; a += 2) add(a, both);
-        if (a == last) add(a, alone);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; i++)
-        for (int v = 0; v < Vectors; v++)
-            _mm512_storeu_ps(tile + (i * Vectors + v) * n, sums[i][v]);
-}
-
-#endif
-
-// Calls use.operator()<Rows, Vectors>() for the values at run time.
-template <class Use>
-void with_micro_kernel(int rows, int vectors, const Use& use) {
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-        ((rows != I + 1  ? void()
-          : vectors == 1 ? use.template operator()<I + 1, 1>()
-                         : use.template operator()<I + 1, 2>()),
-         ...);
-    }(std::make_integer_sequence<int, kMR>{});
-}
-
-template <class T>
-void gather_any(int rows, int width, long terms, const T* image, const long* offsets,
-                const T* panel, T* tile) {
-    with_micro_kernel(rows, width / kLanes<T>, [&]<int Rows, int Vectors>() {
-        gather<T, Rows, Vectors>(terms, image, offsets, panel, tile);
-    });
-}
-
-template <class T>
-void correlate_any(int rows, int width, const Positions& positions, const T* image,
-                   const long* offsets, const T* panel, T* tile) {
-    with_micro_kernel(rows, width / kLanes<T>, [&]<int Rows, int Vectors>() {
-        correlate<T, Rows, Vectors>(positions, image, offsets, panel, tile);
-    });
-}
+};
 
 }  // namespace
 
-void gather_micro_kernel(int rows, int width, long terms, const float* image, const long* offsets,
-                         const float* panel, float* tile) {
-    gather_any(rows, width, terms, image, offsets, panel, tile);
+template <class Element>
+void gather_micro_kernel(int rows, int width, long terms, const Element* image, const long* offsets,
+                         const Element* panel, SumOf<Element>* tile) {
+    sized<GatherLoop<Element>>(rows, width / kLanes<SumOf<Element>>)(terms, image, offsets, panel,
+                                                                     tile);
 }
 
-void gather_micro_kernel(int rows, int width, long terms, const double* image, const long* offsets,
-                         const double* panel, double* tile) {
-    gather_any(rows, width, terms, image, offsets, panel, tile);
+template <class Element>
+void correlate_micro_kernel(int rows, int width, const Positions& positions,
+                            const PositionOf<Element>* image, const long* offsets,
+                            const Element* panel, SumOf<Element>* tile) {
+    sized<CorrelateLoop<Element>>(rows, width / kLanes<SumOf<Element>>)(positions, image, offsets,
+                                                                        panel, tile);
 }
 
-void correlate_micro_kernel(int rows, int width, const Positions& positions, const float* image,
-                            const long* offsets, const float* panel, float* tile) {
-    correlate_any(rows, width, positions, image, offsets, panel, tile);
-}
-
-void correlate_micro_kernel(int rows, int width, const Positions& positions, const double* image,
-                            const long* offsets, const double* panel, double* tile) {
-    correlate_any(rows, width, positions, image, offsets, panel, tile);
-}
-
+#define HANDGRAD_MICRO_KERNELS(Element)                                                            \
+    template void gather_micro_kernel(int, int, long, const Element*, const long*, const Element*, \
+                                      SumOf<Element>*);                                            \
+    template void correlate_micro_kernel(int, int, const Positions&, const PositionOf<Element>*,   \
+                                         const long*, const Element*, SumOf<Element>*);
+HANDGRAD_MICRO_KERNELS(float)
+HANDGRAD_MICRO_KERNELS(double)
 #if defined(__AVX512F__)
-
-void gather_micro_kernel(int rows, int width, long terms, const Bf16x2* image, const long* offsets,
-                         const Bf16x2* panel, float* tile) {
-    with_micro_kernel(rows, width / kLanes<float>, [&]<int Rows, int Vectors>() {
-        gather_bf16<Rows, Vectors>(terms, image, offsets, panel, tile);
-    });
-}
-
-void correlate_micro_kernel(int rows, int width, const Positions& positions, const Bf16* image,
-                            const long* offsets, const Bf16x2* panel, float* tile) {
-    with_micro_kernel(rows, width / kLanes<float>, [&]<int Rows, int Vectors>() {
-        correlate_bf16<Rows, Vectors>(positions, image, offsets, panel, tile);
-    });
-}
-
+HANDGRAD_MICRO_KERNELS(Bf16x2)
 #endif
+#undef HANDGRAD_MICRO_KERNELS
 
 }  // namespace handgrad

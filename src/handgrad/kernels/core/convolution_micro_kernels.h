@@ -9,12 +9,9 @@
 namespace handgrad {
 
 // tile[i, lanes] = Σ_t image[offsets[t] + i] · panel[t, lanes].
-void gather_micro_kernel(int rows, int width, long terms, const float* image, const long* offsets,
-                         const float* panel, float* tile);
-void gather_micro_kernel(int rows, int width, long terms, const double* image, const long* offsets,
-                         const double* panel, double* tile);
-void gather_micro_kernel(int rows, int width, long terms, const Bf16x2* image, const long* offsets,
-                         const Bf16x2* panel, float* tile);
+template <class Element>
+void gather_micro_kernel(int rows, int width, long terms, const Element* image, const long* offsets,
+                         const Element* panel, SumOf<Element>* tile);
 
 // Output positions: `columns` neighbours in each of `rows` rows that lie row_step apart in the
 // image.
@@ -22,13 +19,15 @@ struct Positions {
     long rows, columns, row_step;
 };
 
+// The values of an image that is summed over its positions: those of Bf16x2 lie as Bf16.
+template <class Element>
+using PositionOf = std::conditional_t<std::is_same_v<Element, Bf16x2>, Bf16, Element>;
+
 // tile[i, lanes] += Σ_p image[offsets[i] + p] · panel[p, lanes] over positions p. In a panel of
 // Bf16x2 a row of positions starts a new element.
-void correlate_micro_kernel(int rows, int width, const Positions& positions, const float* image,
-                            const long* offsets, const float* panel, float* tile);
-void correlate_micro_kernel(int rows, int width, const Positions& positions, const double* image,
-                            const long* offsets, const double* panel, double* tile);
-void correlate_micro_kernel(int rows, int width, const Positions& positions, const Bf16* image,
-                            const long* offsets, const Bf16x2* panel, float* tile);
+template <class Element>
+void correlate_micro_kernel(int rows, int width, const Positions& positions,
+                            const PositionOf<Element>* image, const long* offsets,
+                            const Element* panel, SumOf<Element>* tile);
 
 }  // namespace handgrad

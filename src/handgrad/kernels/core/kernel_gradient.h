@@ -9,7 +9,7 @@ namespace handgrad {
 template <class V>
 class KernelGradient {
   public:
-    using T = typename SumOf<V>::type;
+    using T = SumOf<V>;
 
     explicit KernelGradient(const Convolution& conv)
         : conv_(conv),

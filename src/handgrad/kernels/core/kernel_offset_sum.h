@@ -63,7 +63,7 @@ struct SumsByPosition {
 template <class V>
 class KernelOffsetSum {
   public:
-    using T = typename SumOf<V>::type;
+    using T = SumOf<V>;
 
     KernelOffsetSum(const PaddedInput& padded, const Kernels<T>& kernels,
                     const std::vector<KernelOffset>& kernel_offsets)

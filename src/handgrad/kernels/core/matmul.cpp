@@ -96,7 +96,7 @@ template <class T>
 struct Shared {
     const T* a;
     const T* b;
-    typename SumOf<T>::type* sums;
+    SumOf<T>* sums;
 };
 
 template <class T>
@@ -110,7 +110,7 @@ void prefetch(const T* from, long count) {
 template <class T>
 void multiply_block(const Tiling<T>& tiling, Range tiles, Range panels, Range k_blocks,
                     const PackOf<T>& pack_a, const PackOf<T>& pack_b,
-                    const AnyEpilogue<typename SumOf<T>::type>& epilogue, const Shared<T>& shared) {
+                    const AnyEpilogue<SumOf<T>>& epilogue, const Shared<T>& shared) {
     const long pitch_a = k_blocks.count() * tiling.size_a;
     const long pitch_b = (shared.b == nullptr ? 1 : k_blocks.count()) * tiling.size_b;
     const long nc = tiling.nc_panels(panels.count());
@@ -129,7 +129,7 @@ void multiply_block(const Tiling<T>& tiling, Range tiles, Range panels, Range k_
     // one's store may be deferred; with several its partial sum is kept for the next KC block.
     constexpr long size_c = kMR * kNR<T>;
     const bool once = tiling.k_blocks.count == 1;
-    using Sum = typename SumOf<T>::type;
+    using Sum = SumOf<T>;
     Sum* own_sums =
         shared.sums != nullptr
             ? nullptr
@@ -170,17 +170,12 @@ void multiply_block(const Tiling<T>& tiling, Range tiles, Range panels, Range k_
                                            (kb - k_blocks.begin) * tiling.size_a;
                         if (kPrefersPackedA)
                             prefetch(panel_a + pitch_a + (q - first) * part_a, part_a);
-                        if constexpr (std::is_floating_point_v<T>)
-                            micro_kernel(rows, width, kc, panel_a, panel_b, sum, kb > 0, 0, 0,
-                                         &deferred);
-                        else
-                            micro_kernel(rows, width, kc, panel_a, panel_b, sum, kb > 0);
+                        micro_kernel(rows, width, kc, panel_a, panel_b, sum, kb > 0, 0, 0,
+                                     &deferred);
                     }
                     if (kb < tiling.k_blocks.count - 1) continue;
                     const long row = tiling.tiles.at(t), column = tiling.panels.at(q);
-                    // The micro-kernel of Bf16x2 stores nothing on its way.
-                    epilogue(row, rows, column, tiling.panels.lanes(q), sum, width,
-                             std::is_floating_point_v<T> ? &deferred : nullptr);
+                    epilogue(row, rows, column, tiling.panels.lanes(q), sum, width, &deferred);
                     deferred.store_others(sum);
                 }
             }
@@ -280,7 +275,7 @@ void pack_for_all(const Tiling<T>& tiling, const Panels& panels, Range k_blocks,
 
 template <class T>
 void multiply(long rows, long columns, long k, const PackOf<T>& pack_a, const PackOf<T>& pack_b,
-              const AnyEpilogue<typename SumOf<T>::type>& epilogue) {
+              const AnyEpilogue<SumOf<T>>& epilogue) {
     if (rows == 0 || columns == 0) return;
     const Tiling<T> tiling(rows, columns, k, pack_a);
     const BlockPartition<T> partition(tiling);
@@ -295,7 +290,7 @@ void multiply(long rows, long columns, long k, const PackOf<T>& pack_a, const Pa
     const bool partial = partition.k_blocks < tiling.k_blocks.count;
     if (!partition.pack_a_once && !partition.pack_b_once && !partial)
         return run({0, tiling.k_blocks.count}, {nullptr, nullptr, nullptr});
-    using Sum = typename SumOf<T>::type;
+    using Sum = SumOf<T>;
     const Workspace<T> a(
         partition.pack_a_once ? tiling.tiles.count * partition.k_blocks * tiling.size_a : 0);
     const Workspace<T> b(
@@ -316,7 +311,7 @@ void multiply(long rows, long columns, long k, const PackOf<T>& pack_a, const Pa
 
 template <class T>
 void multiply_here(long rows, long columns, long k, const PackOf<T>& pack_a,
-                   const PackOf<T>& pack_b, const AnyEpilogue<typename SumOf<T>::type>& epilogue) {
+                   const PackOf<T>& pack_b, const AnyEpilogue<SumOf<T>>& epilogue) {
     const Tiling<T> tiling(rows, columns, k, pack_a);
     multiply_block(tiling, {0, tiling.tiles.count}, {0, tiling.panels.count},
                    {0, tiling.k_blocks.count}, pack_a, pack_b, epilogue,

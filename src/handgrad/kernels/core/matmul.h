@@ -1,29 +1,33 @@
-// The tiled matrix product that carries everything: C = A B.
+// The tiled matrix product that carries everything: C = A B, in the five loops of BLIS.
 //
 // Split A, B and C into tiles; then C_ij = Σ_t A_it B_tj.
 // With A = [[1,2,3,4],[5,6,7,8],...], the rows of B 1, 2, 3, 4 repeated, and 2×2 tiles,
 //     C_00 = A_00 B_00        + A_01 B_10
 //          = [[5,5],[17,17]]  + [[25,25],[53,53]]  = [[30,30],[70,70]].
-// The same identity is used at three sizes:
-//   1. a block of C, MC × NC, is one piece of work for one thread;
-//   2. K is taken in blocks of KC, so that the operands stay in the caches (caches.h);
-//   3. a micro-kernel multiplies one packed micro-panel of A, MR wide, with one of B, NR wide, one
-//   k
-//      at a time (MR × NR is 14 × 2 vectors with 32 registers).
+// The same identity at every size, from the outside in:
+//   5. columns of C in blocks of NC and 3. its rows in blocks of MC: an MC × NC block is one piece
+//      of work for one thread;
+//   4. k in blocks of KC, so that packed operands stay in the caches (caches.h says how large);
+//   2. the micro-panels of B in the block, NR wide, and 1. those of A, MR wide;
+//   0. the micro-kernel (micro_kernel.h): one k at a time, a column of A's micro-panel times a row
+//      of B's is added to MR × NR sums in registers.
 //
-// Around the micro-kernel stand two replaceable pieces:
+// Two pieces around it can be replaced:
 //   pack      gathers an operand into a micro-panel: for each k in turn, `width` values side by
 //             side.
 //   epilogue  takes each finished tile: adds the bias, applies the activation, stores or scatters
 //             it.
 //
-// The panel element need not be of the type of the sums: bf16.h has Bf16x2 and a micro-kernel for
-// it. The loops are compiled once for each panel element, in matmul.cpp.
-//
-// Every value of C is summed in one fixed order, whatever the blocks and threads.
+// Assumed: micro-panels are aligned to vectors, and the last one of B is filled up to whole vectors
+// with zeros, whose sums the epilogue leaves out; a left operand whose values along k are adjacent
+// is read where it lies, unless its rows fall into one set of the first-level cache; every value of
+// C is summed in one fixed order, whatever the blocks and threads. Elements need not be of the type
+// of the sums (bf16.h has Bf16x2); the loops are compiled once for each, in matmul.cpp.
 //
 // Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), section 5; Goto, van de
-// Geijn, Anatomy of high-performance matrix multiplication (2008), for packing and blocking.
+// Geijn, Anatomy of high-performance matrix multiplication (2008), for packing and blocking; Van
+// Zee, van de Geijn, BLIS: a framework for rapidly instantiating BLAS functionality (2015), for the
+// loops.
 #pragma once
 
 #include <algorithm>
@@ -37,14 +41,10 @@
 
 namespace handgrad {
 
-// The type of the sums of a product whose panel elements are T, and what packs its operands.
+// The pack of operands of which the panel elements are T.
+struct Bf16x2Pack;
 template <class T>
-struct SumOf {
-    using type = T;
-    using Pack = StridedPack<T>;
-};
-template <class T>
-using PackOf = typename SumOf<T>::Pack;
+using PackOf = std::conditional_t<std::is_same_v<T, Bf16x2>, Bf16x2Pack, StridedPack<T>>;
 
 // K in equal blocks of KC <= most.
 struct KBlocks {
@@ -117,12 +117,12 @@ class AnyEpilogue {
 // C = A B over all threads; the packs gather, and `epilogue` receives each tile of C once.
 template <class T>
 void multiply(long rows, long columns, long k, const PackOf<T>& pack_a, const PackOf<T>& pack_b,
-              const AnyEpilogue<typename SumOf<T>::type>& epilogue);
+              const AnyEpilogue<SumOf<T>>& epilogue);
 
 // The same on the calling thread.
 template <class T>
 void multiply_here(long rows, long columns, long k, const PackOf<T>& pack_a,
-                   const PackOf<T>& pack_b, const AnyEpilogue<typename SumOf<T>::type>& epilogue);
+                   const PackOf<T>& pack_b, const AnyEpilogue<SumOf<T>>& epilogue);
 
 // True if a result of so many values outgrows the second-level cache, and is better written by
 // non-temporal stores: the values that it would displace there are worth as much as itself.

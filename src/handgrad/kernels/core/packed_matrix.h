@@ -13,7 +13,7 @@ namespace handgrad {
 template <class Element>
 class PackedMatrix {
   public:
-    using T = typename SumOf<Element>::type;
+    using T = SumOf<Element>;
 
     PackedMatrix(long k, long columns, const StridedPack<T>& matrix)
         : k_(k),

@@ -33,7 +33,7 @@ struct KeyGradients {
 template <class Element>
 class BackwardPiece {
   public:
-    using T = typename SumOf<Element>::type;
+    using T = SumOf<Element>;
 
     BackwardPiece(Arena& arena, const Call<T>& call, const Gradients<T>& to, const Piece& piece)
         : call_(call),

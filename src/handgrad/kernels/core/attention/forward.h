@@ -13,7 +13,7 @@ namespace handgrad::attention {
 template <class Element>
 class ForwardPiece {
   public:
-    using T = typename SumOf<Element>::type;
+    using T = SumOf<Element>;
 
     ForwardPiece(Arena& arena, const Call<T>& call, const Piece& piece)
         : call_(call),

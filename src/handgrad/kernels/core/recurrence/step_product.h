@@ -32,7 +32,7 @@ inline void write_elements(Bf16x2* row, const float* values, long count) {
 template <class Element>
 class StepMatrix {
   public:
-    using T = Number<Element>;
+    using T = SumOf<Element>;
 
     StepMatrix(long rows, long k) : rows_(rows), k_blocks_(k), memory_(size()) {
         if (on_amx<Element>()) std::fill_n(memory_.data(), size(), Element{});
@@ -73,7 +73,7 @@ class StepMatrix {
 template <class Element>
 class PackedWeights {
   public:
-    using T = Number<Element>;
+    using T = SumOf<Element>;
 
     PackedWeights(const T* data, long slabs, long slab_stride, long columns, long column_stride,
                   long k, long k_stride)
@@ -143,7 +143,7 @@ inline void multiply_step_on_amx(int rows, int width, long elements, const Bf16x
 // A tile (+)= rows of a StepMatrix × a micro-panel of weights.
 template <class Element>
 void multiply_step(int rows, int width, long elements, const Element* a, const Element* b,
-                   Number<Element>* tile, bool accumulate, bool has_room) {
+                   SumOf<Element>* tile, bool accumulate, bool has_room) {
     if constexpr (std::is_same_v<Element, Bf16x2>)
         if (on_amx<Element>())
             return multiply_step_on_amx(rows, width, elements, a, b, tile, accumulate, has_room);
@@ -173,9 +173,9 @@ void multiply_row(long k, const T* a, std::array<const T*, Slabs> b,
 
 // The tiles of a step, and the products that fill them.
 template <class Element>
-class Tiles : public TileSums<Number<Element>> {
+class Tiles : public TileSums<SumOf<Element>> {
   public:
-    using T = Number<Element>;
+    using T = SumOf<Element>;
 
     Tiles(long most_rows, int sums, long slots = 1)
         : TileSums<T>(mr<Element>(), sums, most_rows, slots) {}

@@ -11,9 +11,6 @@
 
 namespace handgrad::recurrence {
 
-template <class Element>
-using Number = typename SumOf<Element>::type;
-
 // K in blocks of kRowKC elements, so that a micro-panel of weights stays in the first-level cache
 // while it is multiplied with all rows of a step.
 template <class Element>

@@ -44,7 +44,7 @@ inline const Bf16x2* as_elements(Bf16x2* rounded, const float* rows, long width,
 // A tile (+)= a packed tile of operands × elements of a micro-panel.
 template <class Element>
 void multiply_packed(int height, int width, long elements, const Element* a, const Element* b,
-                     Number<Element>* tile, bool accumulate) {
+                     SumOf<Element>* tile, bool accumulate) {
     if constexpr (std::is_same_v<Element, Bf16x2>)
         if (on_amx<Element>())
             return amx_micro_kernel(height, width, elements,
@@ -81,7 +81,7 @@ void prefetch_part(const T* values, long count, long part, long parts) {
 template <class Element>
 class OperandTiles {
   public:
-    using T = Number<Element>;
+    using T = SumOf<Element>;
 
     explicit OperandTiles(const std::vector<Operand<T>>& operands) : operands_(operands) {
         for (const Operand<T>& operand : operands) width_ += operand.width;
@@ -182,9 +182,9 @@ class OperandTiles {
 // column]. The operands are the left matrix, which is packed, some rows at a time, so that they
 // stay in the second-level cache.
 template <class Element>
-void weight_gradients(const RowPanels<Number<Element>>& da,
-                      std::vector<Operand<Number<Element>>> operands, Number<Element>* dbias) {
-    using T = Number<Element>;
+void weight_gradients(const RowPanels<SumOf<Element>>& da,
+                      std::vector<Operand<SumOf<Element>>> operands, SumOf<Element>* dbias) {
+    using T = SumOf<Element>;
     std::erase_if(operands, [](const Operand<T>& o) { return o.target == nullptr; });
     if (operands.empty() && dbias == nullptr) return;
     const OperandTiles<Element> tiles(operands);
