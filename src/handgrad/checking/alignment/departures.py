@@ -16,7 +16,8 @@ from handgrad.checking.alignment.borrowing import Borrowed
 from handgrad.checking.alignment.changes import Change, Place, expressions
 from handgrad.checking.alignment.generators import within
 from handgrad.checking.alignment.hits import Hit
-from handgrad.checking.alignment.interventions import Intervention, Interventions
+from handgrad.checking.alignment.interventions import Departed, Intervention, Interventions
+from handgrad.checking.alignment.lacking import lacking
 from handgrad.checking.alignment.paths import same
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.slots import LineSlot
@@ -173,7 +174,7 @@ class Departures:
             sized = [(size_of(change, known), change) for change in attempted(own)]
             self.work.take(CHANGE * len(sized))
             self._changes[each.slot] = sized
-        asked = [(size_of(c, known), c) for c in attempted(self._of_value(slot, value))]
+        asked = [(size_of(c, known), c) for c in attempted(self._of_value(departed))]
         every = sorted([*self._changes[each.slot], *asked], key=_size)
         for size, change in chain(every, _pairs(every)):
             if self.work.over():
@@ -189,12 +190,19 @@ class Departures:
             made = slot.made()
         return made is not None and made.shape == value.shape and same(made, value)
 
-    def _of_value(self, slot: LineSlot, value: np.ndarray) -> Iterator[Change]:
+    def _of_value(self, departed: Departed) -> Iterator[Change]:
         """The changes that a known value of a slot asks for."""
+        slot, value = departed.slots[0], departed.value
+        derived = self.interventions.derivations[0]
         own = slot.place.get()
         found: list[tuple[Place, Variant]] = [
             (slot.place, each)
-            for each in attempted(solved(own, slot.value, value.reshape(1, -1), slot.scope))
+            for each in attempted(
+                chain(
+                    solved(own, slot.value, value.reshape(1, -1), slot.scope),
+                    lacking(slot, derived, departed.right, value),
+                )
+            )
         ]
         found += attempted(_other_values(slot))
         for place, (new, kind, part, phrase) in found:

@@ -159,6 +159,9 @@ class Interventions:
             for own in nested(piece.code)
             if (now.co_name, now.co_firstlineno) == (own.co_name, own.co_firstlineno)
         }
+        # The first line of a decorated one is that of its decorators, which are left out when it is
+        # changed.
+        codes |= {piece.functions[0].__code__: piece.code for piece in self.pieces}
         functions, done = self.trials.functions, self.trials.runs[draw]
 
         def run() -> None:
@@ -335,6 +338,7 @@ class Interventions:
         return None
 
 
-def _rank(rights: tuple[Right, ...]) -> tuple[bool, bool, bool, int]:
+def _rank(rights: tuple[Right, ...]) -> tuple[bool, bool, int, int]:
     last = rights[-1]
-    return not last.is_gradient, last.use is not None, not last.node.name, -last.number
+    unnamed = sum(not each.node.name for each in rights)
+    return not last.is_gradient, last.use is not None, unnamed, -last.number

@@ -272,13 +272,17 @@ class SweptForward:
 
     def shares(self, node: Node) -> list[tuple[Node, Any]]:
         """The parts of a node's gradient, each with what the node is used in."""
+        return [(use, g.value) for use, g in self.share_nodes(node)]
+
+    def share_nodes(self, node: Node) -> list[tuple[Node, Node]]:
+        """The same as they are computed."""
         found = []
         with self._at_work():
             for use in self.body:
                 if node in use.args and id(use) in self.gradients and not has_parts(use):
                     every = zip(use.args, vjp(use, self.gradients[id(use)]), strict=True)
                     found += [(use, g) for a, g in every if a is node and g is not None]
-        return [(use, as_node(g).value) for use, g in found]
+        return [(use, as_node(g)) for use, g in found]
 
     def operands(self, right: Right, shape: tuple[int, ...]) -> Iterator[tuple[int, Node]]:
         """The operands of one shape, numbered, beside the value of which this is the gradient."""
