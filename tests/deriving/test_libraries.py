@@ -80,9 +80,39 @@ def _contrasted(z, y):
     return -((same * logs).sum(1) / np.maximum(same.sum(1), 1)).mean()
 
 
+def _truths(x, y, bound=1.0):
+    """Truths that are all that a factor meets, a bound that is a setting, and a mask of floats."""
+    signs = 2.0 * y - 1.0
+    shown = np.where(np.tril(np.ones((len(x), len(x)))), x[:, None] - x[None, :], -1.0)
+    return np.minimum(bound, signs * x) * (1.0 - y) + (1 - y) * shown.sum(1)
+
+
+def _masked(s):
+    """The least number of the type that the scores have."""
+    least = np.finfo(s.dtype).min
+    s = np.where(np.tri(len(s), dtype=bool), s, least)
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def _smoothed(z, f, q=0.3):
+    """Covariances that cancel in single precision."""
+    p = np.eye(len(f))
+    x = np.zeros(len(f))
+    for each in z:
+        p = f @ p @ f.T + q * np.eye(len(f))
+        k = p @ np.linalg.inv(p + 1e-3 * np.eye(len(f)))
+        x = f @ x + k @ (each - f @ x)
+        p = (np.eye(len(f)) - k) @ p
+    return x
+
+
 @pytest.mark.parametrize(
     ("forward", "given"),
     [
+        (_truths, {"x": ("N",), "y": ("N", bool)}),
+        (_masked, {"s": ("N", "N")}),
+        (_smoothed, {"z": ("T", "D"), "f": ("D", "D")}),
         (_segments, {"x": ("N", "D"), "w": ("D", "H")}),
         (_contrasted, {"z": ("N", "D"), "y": ("N", int)}),
         (_with_ones, {"x": ("N",)}),

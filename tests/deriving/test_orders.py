@@ -20,6 +20,8 @@ SHORTER: Final = {
     "first.flash_blocks": {"block": "T"},
     "first.chunked_ce": {"chunk": "N"},
     "second.conv1d_loops": {"K": "L"},
+    "fifth.sylvester_flow": {"M": "D"},
+    "fifth.poly_fit": {"degree": "N"},
 }
 
 

@@ -151,6 +151,23 @@ def in_single(x, g):
     return (h * r).astype(x.dtype) * g
 
 
+def turned(x, base=100.0):
+    """Angles in the type of the array."""
+    t, d = x.shape
+    rates = base ** (-np.arange(d, dtype=x.dtype) / d)
+    angles = np.arange(t, dtype=x.dtype)[:, None] * rates
+    return np.cos(angles) * x + np.tri(t, dtype=x.dtype) @ np.eye(t, dtype=x.dtype) @ x
+
+
+def test_an_array_of_the_type_of_another_stays_single() -> None:
+    derived = hg.derive(turned, x=("T", "D"))
+    x = np.random.default_rng(3).standard_normal((4, 3)).astype(np.float32)
+    y, cache = derived.forward(x)
+    assert y.dtype == np.float32
+    assert derived.backward(y, cache).dtype == np.float32
+    np.testing.assert_allclose(y, turned(x), rtol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_arrays_made_single_stay_single(dtype) -> None:
     """Between the casts values are those of float32; results and gradients have the arrays' own."""

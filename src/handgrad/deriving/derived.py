@@ -13,6 +13,7 @@ from handgrad.deriving.pair import DerivedPair
 from handgrad.deriving.proof import Proof
 from handgrad.deriving.written import Written
 from handgrad.program.node import Node, Program
+from handgrad.program.sizes import Size
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class Derived:
         """
         counters = self.pair.traced.world.counters
         known = {letter: of_size(count, bounds or {}) for letter, count in counters.items()}
+        known |= {letter: of_size(Size.of(n), {}) for letter, n in self.fixed.items()}
         programs = {"forward": self.pair.traced.program, "backward": self.pair.backward}
         return {
             name: Orders.of(program, {**known, **(bounds or {})})

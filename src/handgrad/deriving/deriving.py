@@ -26,7 +26,7 @@ from handgrad.deriving.arguments import (
 from handgrad.deriving.derivation import Derivation
 from handgrad.deriving.derived import ChainRule
 from handgrad.deriving.pair import DerivedPair, assemble
-from handgrad.deriving.proof import DoubleError, MeetingError, Proof
+from handgrad.deriving.proof import DoubleError, MeetingError, Proof, WiderError
 from handgrad.deriving.refusals import ByChanceError, UnprovedError, UnreadableError, refused
 from handgrad.deriving.reverse import gradient
 from handgrad.deriving.samples import Sampler, called
@@ -329,6 +329,9 @@ class Deriving:
                 if error.place in pair.casts:
                     raise UnprovedError("a gradient of float32 is not float32") from error
                 pair.casts.add(error.place)
+                continue
+            except WiderError:
+                pair.floats_alike = True
                 continue
             proof.functions["backward"].arguments = backward_arguments(pair, written.letters)
             return Derivation(self.name, pair, written, proof, chain)

@@ -26,7 +26,8 @@ class DerivedPair:
     """A forward and its backward as programs.
 
     kept: what the backward reads of the forward. casts: gradients that have to be put into the
-    type of their arrays.
+    type of their arrays. floats_alike: arrays that the forward makes are of
+    the type of its arguments.
     """
 
     traced: Traced
@@ -36,6 +37,7 @@ class DerivedPair:
     cotangents: list[Node]
     wanted: list[Path]
     casts: set[int] = field(default_factory=set)
+    floats_alike: bool = False
 
     def written(self, library: Library = NUMPY) -> Written:
         """The sources for a library."""
@@ -61,7 +63,10 @@ def assemble(
     else:
         kept = frontier(forward, everything[count:])
     backward = Program([*kept, *cotangents], everything[count:])
-    return DerivedPair(traced, forward, backward, kept, cotangents, list(wanted))
+    alike = traced.forward.library != "numpy"
+    return DerivedPair(
+        traced, forward, backward, kept, cotangents, list(wanted), floats_alike=alike
+    )
 
 
 def alone(traced: Traced, name: str) -> Written:
@@ -82,7 +87,7 @@ class _Writing:
         self.world = pair.traced.world
         self.e = Emitter(library, self.arguments.parameters)
         self.b = Emitter(library, loose=True)
-        self.e.floats_alike = self.b.floats_alike = pair.traced.forward.library != "numpy"
+        self.e.floats_alike = self.b.floats_alike = pair.floats_alike
         self.unpacked: list[str] = []
 
     def run(self) -> Written:

@@ -321,6 +321,8 @@ class Proof:
         with np.errstate(all="ignore"):
             y, cache = called(self.functions["forward"], self.sampler.arguments.parameters, low)
             kinds = [np.asarray(each).dtype for each in flat(y)]
+            if not self.pair.floats_alike and self._widens(kinds, low):
+                raise WiderError
             given = [dy.astype(kind) for dy, kind in zip(dys, kinds, strict=True)]
             found = self._backward(given, cache, "arrays are of float32")
         for k, (one, two) in enumerate(zip(found, wanted, strict=True)):
@@ -329,6 +331,14 @@ class Proof:
             scale = float(np.max(np.abs(two), initial=0.0)) or 1.0
             if np.all(np.isfinite(two)) and not np.all(np.isfinite(one)):
                 raise UnprovedError(f"a gradient is not finite in float32, where {scale} is")
+
+    def _widens(self, kinds: list[Any], low: Mapping[str, Any]) -> bool:
+        """Return whether results are doubles that the forward itself has in single precision."""
+        own = self._own(low) or ()
+        return any(
+            kind == np.float64 and each.dtype == np.float32
+            for kind, each in zip(kinds, own, strict=False)
+        )
 
     # Running
 
@@ -386,6 +396,10 @@ class DoubleError(Exception):
     def __init__(self, place: int) -> None:
         super().__init__(place)
         self.place = place
+
+
+class WiderError(Exception):
+    """The emitted forward has results of double precision where the forward has none."""
 
 
 def other_values(setting: Setting) -> tuple[Any, ...]:

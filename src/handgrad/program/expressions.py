@@ -38,6 +38,8 @@ _MATH: Final = {
     **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2")},
 }
 _BUILTIN: Final = {"abs": "abs", "maximum": "max", "minimum": "min"}
+_LARGEST: Final = float(np.finfo(float).max)
+_RECKONED: Final = ("add", "subtract", "multiply", "divide", "power")
 _LOGIC: Final = {"logical_and": "and", "logical_or": "or"}
 
 
@@ -217,10 +219,22 @@ class Expressions(ABC):
             and any(other is not operand and other.ndim >= operand.ndim for other in node.args)
         ):
             operand = operand.args[0]
-        mixed = node.kind == "f" and operand.kind == "i" and not self.is_number(operand)
-        if mixed and self.like:
-            return self.as_float(operand)
+        if not self.is_number(operand):
+            mixed = operand.kind == "i" or self._is_truth(node, operand)
+            if node.kind == "f" and self.like and mixed:
+                return self.as_float(operand)
+            if self.library.name == "torch" and (node.op, operand.kind) == ("subtract", "b"):
+                return f"{self.arg(operand, 8)}.to({self.alias}.int64)"
         return self.arg(operand, above)
+
+    def _is_truth(self, node: Node, operand: Node) -> bool:
+        """Return whether truths are reckoned with that a library subtracts from nothing, or makes
+        floats of its own usual type of, as nothing else in the node has one.
+        """
+        if operand.kind != "b" or node.op not in _RECKONED or self.library.name == "numpy":
+            return False
+        floats = any(a.kind == "f" and not self.is_number(a) for a in node.args)
+        return node.op == "subtract" or not floats
 
     def as_float(self, node: Node) -> str:
         """An array of integers or truths as one of floats."""
@@ -229,7 +243,12 @@ class Expressions(ABC):
         return f"{self.arg(node, 8)}.astype({self.float})"
 
     def _constant(self, value: Any) -> tuple[str, int]:
-        text = repr(value.item() if isinstance(value, np.generic) else value)
+        value = value.item() if isinstance(value, np.generic) else value
+        if isinstance(value, float) and abs(value) == _LARGEST and self.like:
+            # That of doubles is infinite among singles.
+            end = "min" if value < 0 else "max"
+            return f"{self.alias}.finfo({self.float}).{end}", 9
+        text = repr(value)
         if text.lstrip("-") in ("inf", "nan"):
             self.uses_math = True
             text = text.replace("inf", f"{self.math}.inf").replace("nan", f"{self.math}.nan")

@@ -8,7 +8,7 @@ again, with equal nodes as one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from handgrad.program.guards import add_guard, at_both_ends
@@ -32,6 +32,7 @@ from handgrad.program.trips import escaping, tree
 __all__ = ["Rebuild", "Trip", "escaping", "flat", "looped", "rolled", "tree"]
 
 Letters: TypeAlias = Mapping[str, Size | int]
+_VIEWS = ("reshape", "transpose")
 _PEELED_FIRST, _PEELED_LAST = 3, 2  # one more than may differ at the start and at the end
 
 
@@ -61,6 +62,8 @@ class Rebuild:
         self.depth = depth
         self.places: dict[int, Place] = {}
         self.checks: list[tuple[Node, bool]] = []
+        #: In a loop: a view of arrays from outside as an input, None for what is no such view.
+        self.lift: Callable[[Node], Node | None] = lambda node: None
         self._likeness = RoundDifferences()
         self._read: dict[int, set[int]] = {}
 
@@ -92,11 +95,11 @@ class Rebuild:
         made = self.joined(item, letters)
         if made is None:
             attrs = self._likeness.attrs.get(id(item), item.attrs)
-            made = build(
-                item.op,
-                *(self._operand(item, k, letters) for k in range(len(item.args))),
-                **{k: replaced(v, letters) for k, v in attrs.items()},
-            )
+            operands = [self._operand(item, k, letters) for k in range(len(item.args))]
+            if item.op == "getitem":  # whose gradient is then added to in place, round by round
+                operands[0] = self.lift(operands[0]) or operands[0]
+            attrs = {k: replaced(v, letters) for k, v in attrs.items()}
+            made = build(item.op, *operands, **attrs)
         made.name, made.line = made.name or item.name, made.line or item.line
         self.new[id(item)] = made
 
@@ -238,6 +241,8 @@ class Rolling:
         self.inputs: dict[int, Node] = {}  # inside, by what they stand for
         self.inner = Rebuild(outer.escapes, outer.depth + 1)
         self.inner._likeness = likeness
+        self.inner.lift = self._lifted
+        self._known = w.known
 
     def roll(self, count: Size, after: set[int]) -> None:
         """Builds the loop; `after` are nodes that last rounds, written out, read."""
@@ -265,9 +270,12 @@ class Rolling:
         for g in inside:
             for bound in at_both_ends(g, self.letter, count):
                 add_guard(bound)
-        body = Program([*self.inputs.values(), *carry_in.values()], outputs)
-        loop = Loop(body, self.letter, count, len(self.constants), len(carried))
-        parts = looped(loop, [*self.constants, *first])
+        read = set(map(id, Program([], outputs).body))
+        pairs = zip(self.inputs.values(), self.constants, strict=True)
+        given = [(node, outer) for node, outer in pairs if id(node) in read]
+        body = Program([*(node for node, _ in given), *carry_in.values()], outputs)
+        loop = Loop(body, self.letter, count, len(given), len(carried))
+        parts = looped(loop, [*(outer for _, outer in given), *first])
         self._hand_out(carried, stacked, parts, used, count)
         checked = parts[len(carried) + len(stacked) :]
         for (_, outcome), stack in zip(self.inner.checks, checked, strict=True):
@@ -332,6 +340,28 @@ class Rolling:
             )
             self.constants.append(outer)
         return self.inputs[id(outer)]
+
+    def _lifted(self, node: Node) -> Node | None:
+        """A view of arrays from outside the loop as an input of its body, made there once."""
+        outer = self._outside(node) if node.op in _VIEWS else None
+        return None if outer is None else self._given(self.outer.lift(outer) or outer)
+
+    def _outside(self, node: Node) -> Node | None:
+        for given, outer in zip(self.inputs.values(), self.constants, strict=True):
+            if node is given:
+                return outer
+        letters = {x for s in node.shape for x in s.letters}
+        if node.op not in _VIEWS or self.letter in letters:
+            return None
+        below = self._outside(node.args[0])
+        if below is None:
+            return None
+        w = world()
+        inside, w.known = w.known, self._known
+        try:
+            return build(node.op, below, **node.attrs)
+        finally:
+            w.known = inside
 
     def _used(self, after: set[int]) -> set[tuple[int, int]]:
         """Rounds and places of the nodes that are read outside the loop."""

@@ -36,7 +36,7 @@ class Refused(Exception):  # noqa: N818 (a refusal is an answer; users catch it 
 
 
 class ByChance(Refused):
-    """An axis is spread over another since its length is 1 on the example alone."""
+    """On this example alone: an axis of length 1 is spread, or a place is outside of an array."""
 
 
 @dataclass(eq=False)

@@ -75,8 +75,10 @@ class Size:
         if len(other.terms) == 1:
             parts = [_divided(term, *other.terms[0]) for term in self.terms]
             exact = [part for part in parts if part is not None]
-            if len(exact) == len(parts):
-                return _canonical(dict(exact))
+            rest = [term for term, part in zip(self.terms, parts, strict=True) if part is None]
+            number = Size(tuple(rest)).constant
+            if number is not None and (not number or other.constant is not None):
+                return _canonical(dict(exact)) + number // (other.constant or 1)
         elif (whole := _exactly(self, other)) is not None:
             return whole
         return Size((((Quotient(self, other),), 1),))

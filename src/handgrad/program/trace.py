@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from handgrad.program.integers import is_whole
-from handgrad.program.node import FIXED, Refused, world
+from handgrad.program.node import FIXED, ByChance, Refused, world
 from handgrad.program.rebinding import Rebinder
 from handgrad.program.rounds import Mark
 from handgrad.program.tensors.parameters import library_module
@@ -87,7 +87,9 @@ def run(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
             why = f"{type(e).__name__}: {e}"
             if (name := library_module(e)) is not None:
                 why = f"{name} of PyTorch is not known to derive"
-            raise Refused(w.at_line(why)) from e
+            # Of places that are drawn others may be inside, where a library leaves out the rest.
+            kind = ByChance if isinstance(e, IndexError) else Refused
+            raise kind(w.at_line(why)) from e
     finally:
         sys.settrace(before)
     if w.refusal is not None:  # the function caught it and went on without

@@ -11,7 +11,7 @@ import numpy as np
 
 from handgrad.program.indexing import template
 from handgrad.program.integers import WholeNumber
-from handgrad.program.node import Node, as_node, build, world
+from handgrad.program.node import Node, as_node, build, settle, world
 from handgrad.program.operators import Operators
 from handgrad.program.primitives.kinds import cast
 from handgrad.program.primitives.repeating import elements
@@ -76,6 +76,8 @@ class Tracer(Operators):
                 world().refuse("a view is read whose array has changed; make it anew")
             self._seen = base.node
             self._node = read(self._seen, self._steps)
+        if world().events is not None:
+            settle(self._node)
         return self._node
 
     @property

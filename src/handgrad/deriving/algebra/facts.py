@@ -121,8 +121,11 @@ def _candidates(reader: Reader, node: Node, form: Sum) -> set[frozenset[int]]:
 
 
 def _constant(node: Node, over: frozenset[int]) -> Fraction | None:
-    total = np.sum(node.value, axis=tuple(over))
-    scale = np.sum(np.abs(node.value), axis=tuple(over)) + 1e-300
+    with np.errstate(over="ignore"):  # of scores that a mask makes the least of their type
+        total = np.sum(node.value, axis=tuple(over))
+        scale = np.sum(np.abs(node.value), axis=tuple(over)) + 1e-300
+    if not np.all(np.isfinite(scale)):
+        return None
     for value in (0, 1):
         if np.all(np.abs(total - value) <= _SAME * scale):
             return Fraction(value)

@@ -56,7 +56,7 @@ record(
     "eye",
     lambda rows, columns, k: np.eye(rows, columns, k),
     lambda rows, columns, k: ((Size.of(rows), Size.of(columns)), "f"),
-    text=lambda e, n: f"np.eye({_eye_arguments(e, n)})",
+    text=lambda e, n: f"np.eye({_eye_arguments(e, n)}{e.dtype() if e.floats_alike else ''})",
     torch=lambda e, n: (
         f"torch.ones({e.size(n.attrs['rows'])}, {e.size(n.attrs['columns'])}{e.dtype()})"
         f".triu({n.attrs['k']}).tril({n.attrs['k']})"

@@ -265,13 +265,16 @@ def pinv_shape(x: Node) -> Shaped:
 
 def pinv_vjp(g: Node, y: Node, x: Node) -> Gradients:
     """The inverse's, and what the spaces left out turn into (Golub and Pereyra 1973)."""
-    gt = mT(g)
-    rows, columns = matmul(x, y), matmul(y, x)
-    first = mm(gt, y, mT(y))
-    second = mm(mT(y), y, gt)
-    return (
-        (first - matmul(rows, first)) + (second - matmul(second, columns)) - mm(mT(y), g, mT(y)),
-    )
+    is_tall = world().length(x.shape[-2]) > world().length(x.shape[-1])
+
+    def product(a: Node, b: Node, c: Node) -> Node:
+        # Each first product is square in the shorter of the two sides.
+        return matmul(a, matmul(b, c)) if is_tall else matmul(matmul(a, b), c)
+
+    yt, gt = mT(y), mT(g)
+    first, second = product(gt, y, yt), product(yt, y, gt)
+    left_out = (first - product(x, y, first)) + (second - product(second, y, x))
+    return (left_out - product(yt, g, yt),)
 
 
 record(

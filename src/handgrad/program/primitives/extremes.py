@@ -59,8 +59,8 @@ def bounded(name: str, bound: str) -> Spelling:
 
     def text(e: Any, n: Node) -> str | tuple[str, int]:
         for x, c in (n.args, n.args[::-1]):
-            if plain(c) and not plain(x):
-                return f"{e.arg(x, 9)}.clamp({bound}={e.arg(c)})"
+            if e.is_number(c) and not e.is_number(x):
+                return f"{e.arg(x, 8)}.clamp({bound}={e.arg(c)})"
         written = with_tensors(name)
         assert callable(written)
         return written(e, n)
@@ -112,7 +112,7 @@ def clip_vjp(g: Node, y: Node, x: Node, low: Node, high: Node) -> Gradients:
 
 def clamped(e: Any, n: Node) -> str | tuple[str, int]:
     """PyTorch takes two numbers or two tensors for bounds."""
-    if plain(n.args[1]) == plain(n.args[2]):
+    if e.is_number(n.args[1]) == e.is_number(n.args[2]):
         return f"torch.clamp({', '.join(map(e.arg, n.args))})"
     written = with_tensors("torch.clamp")
     assert callable(written)
@@ -158,22 +158,23 @@ def choice(e: Any, n: Node) -> str:
     condition, one, other = n.args
     plainly = f"np.where({', '.join(map(e.arg, n.args))})"
     if n.kind == "f" and number(one) is not None and number(other) is not None and e.like:
-        is_truth = (number(one), number(other)) == (1, 0)
+        is_truth = condition.kind == "b" and (number(one), number(other)) == (1, 0)
         return str(e.as_float(condition)) if is_truth else f"{plainly}.astype({e.float})"
     return plainly
 
 
 def choice_of_tensors(e: Any, n: Node) -> str:
-    """PyTorch takes two numbers for single precision, and no number for the condition."""
+    """PyTorch takes two numbers for single precision, and truths alone for the condition."""
     condition, one, other = n.args
     if e.is_number(condition):
         return f"({e.arg(one)} if {e.arg(condition)} else {e.arg(other)})"
-    if n.kind == "f" and (number(one), number(other)) == (1, 0):
+    if n.kind == "f" and condition.kind == "b" and (number(one), number(other)) == (1, 0):
         return str(e.as_float(condition))
+    test = e.arg(condition) if condition.kind == "b" else f"{e.arg(condition, 3)} != 0"
     if n.kind == "f" and e.is_number(one) and e.is_number(other):
         numbers = f"torch.tensor(({e.arg(one)}, {e.arg(other)}){e.dtype()})"
-        return f"torch.where({e.arg(condition)}, *{numbers})"
-    return f"torch.where({', '.join(map(e.arg, n.args))})"
+        return f"torch.where({test}, *{numbers})"
+    return f"torch.where({test}, {e.arg(one)}, {e.arg(other)})"
 
 
 ORDERED = ("greater", "less", "greater_equal", "less_equal")

@@ -63,6 +63,12 @@ def diag_indices(n: Any, ndim: int = 2) -> tuple[Node, ...]:
     return (applied(np.arange, n),) * ndim
 
 
+@known(np.diag_indices_from)
+def diag_indices_from(arr: Any) -> tuple[Node, ...]:
+    x = as_node(arr)
+    return diag_indices(x.shape[0], x.ndim)
+
+
 @known(np.tril_indices_from)
 def tril_indices_from(arr: Any, k: Any = 0) -> tuple[Node, ...]:
     n, m = as_node(arr).shape

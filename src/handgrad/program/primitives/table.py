@@ -104,11 +104,12 @@ def with_tensors(name: str) -> Spelling:
     """A function of torch that takes no numbers: they become tensors like another operand."""
 
     def text(e: Any, n: Node) -> str:
-        like = next((a for a in n.args if not plain(a)), None)
+        like = next((a for a in n.args if not e.is_number(a)), None)
         if like is None:
             return f"{name}({', '.join(f'torch.tensor({e.arg(a)})' for a in n.args)})"
         args = (
-            f"torch.full_like({e.arg(like)}, {e.arg(a)})" if plain(a) else e.arg(a) for a in n.args
+            f"torch.full_like({e.arg(like)}, {e.arg(a)})" if e.is_number(a) else e.arg(a)
+            for a in n.args
         )
         return f"{name}({', '.join(args)})"
 
