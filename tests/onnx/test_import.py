@@ -117,14 +117,26 @@ def test_files_of_pytorch_are_read(path: Path) -> None:
         ("Relu", lambda node: setattr(node, "op_type", "Tanh")),
         ("Squeeze", lambda node: node.input.__setitem__(0, node.input[0] + "-another")),
         ("Concat", lambda node: node.input.reverse()),
+        ("Add", lambda node: node.input.append("x")),
+        ("Slice", lambda node: node.input.__setitem__(1, "of-no-number")),
     ],
 )
 def test_steps_that_are_no_rnn_stay_steps(kind: str, change, tmp_path) -> None:
     proto = onnx.load(Path(__file__).parent / "files" / "rnn.onnx")
     change([each for each in proto.graph.node if each.op_type == kind][-1])
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.array([np.nan]), "of-no-number"))
     onnx.save(proto, tmp_path / "file.onnx")
     with pytest.raises(DataError, match="expected an RNN as one node"):
         hg.import_onnx(tmp_path / "file.onnx")
+
+
+def test_biases_of_two_lengths_are_no_rnn(tmp_path) -> None:
+    proto = onnx.load(Path(__file__).parent / "files" / "rnn-max-time-first.onnx")
+    (bias,) = (each for each in proto.graph.initializer if each.name.endswith("bias_hh_l0_reverse"))
+    bias.CopyFrom(onnx.numpy_helper.from_array(np.zeros(3, F), bias.name))
+    onnx.save(proto, tmp_path / "file.onnx")
+    with pytest.raises(DataError, match="expected an RNN as one node"):
+        hg.import_onnx(tmp_path / "file.onnx", time_first=True)
 
 
 def test_a_file_that_reads_some_of_the_steps_is_no_rnn(tmp_path) -> None:

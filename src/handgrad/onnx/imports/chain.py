@@ -22,13 +22,11 @@ from handgrad.escaping import cut, quoted
 from handgrad.layers.base import Layer
 from handgrad.onnx.imports import recurrent
 from handgrad.onnx.imports.final_state import final_state, is_read
-from handgrad.onnx.imports.graph import ReadGraph, attributes, axes_of
+from handgrad.onnx.imports.graph import UNFIT, ReadGraph, attributes, axes_of
 from handgrad.onnx.imports.layers import TABLE, Plan, global_average
 from handgrad.ops.activation import ACTIVATIONS
 
 _SWAPPED: Final = [1, 0, 2]
-#: Errors for attributes and constants of a damaged file, of other kinds than the standard has.
-_UNFIT: Final = (TypeError, ValueError, LookupError, AttributeError)
 _WHOLE_RNN: Final = (
     "an RNN as one node, which torch.onnx.export writes with dynamo=False; without, it takes one "
     "apart into its steps"
@@ -116,7 +114,7 @@ class _Chain:
                 self._single(nodes[0])
             except HandgradError:
                 raise
-            except _UNFIT:
+            except UNFIT:
                 raise self.g.refusal(
                     nodes[0], "inputs and attributes as the standard has"
                 ) from None

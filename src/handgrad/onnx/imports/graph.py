@@ -20,6 +20,9 @@ _OF_SHAPE: Final = ("Shape", "Size")
 _LONGEST_SHAPE: Final = 16
 _DEEPEST: Final = 12
 
+#: Errors for attributes and constants of a damaged file, of other kinds than the standard has.
+UNFIT: Final = (TypeError, ValueError, LookupError, AttributeError)
+
 #: Functions of shapes, which exporters write to compute the shapes of others.
 _SHAPE_FUNCTIONS: Final[Mapping[str, Callable[..., Array]]] = {
     "Concat": lambda *parts: np.concatenate(parts),

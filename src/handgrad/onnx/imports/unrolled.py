@@ -16,7 +16,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from handgrad.arrays import Array
-from handgrad.onnx.imports.graph import ReadGraph, attributes, axes_of
+from handgrad.onnx.imports.graph import UNFIT, ReadGraph, attributes, axes_of
 
 _ACTIVATIONS: Final = ("Tanh", "Relu")
 
@@ -53,7 +53,17 @@ class _Layer(NamedTuple):
 
 
 def with_whole_rnns(g: ReadGraph) -> ReadGraph:
-    """The graph with one operator for every RNN in steps; the same one where there is none."""
+    """The graph with one operator for every RNN in steps; the same one where there is none.
+
+    So is one that is damaged, for which the chain of layers has the sentences.
+    """
+    try:
+        return _rewritten(g)
+    except UNFIT:
+        return g
+
+
+def _rewritten(g: ReadGraph) -> ReadGraph:
     by_source: dict[str, list[_Direction]] = {}
     for node in g.proto.node:
         found = _direction(g, node.output[0])
@@ -104,7 +114,8 @@ def _direction(g: ReadGraph, value: str) -> _Direction | None:
         if chain is None or axes_of(g, chain[0]) != [0]:
             return None
         taken, summed, active = chain
-        added.append(next((name for name in summed.input if name != taken.output[0]), ""))
+        (other,) = (name for name in summed.input if name != taken.output[0])
+        added.append(other)
         nodes += [slices[each], *chain]
         states.append(str(active.output[0]))
         kinds.add(active.op_type)
