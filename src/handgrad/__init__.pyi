@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from handgrad.layers import RMSNorm as RMSNorm
     from handgrad.layers import Sequential as Sequential
     from handgrad.layers import Standardize as Standardize
+    from handgrad.layers import StepPooling as StepPooling
     from handgrad.layers import SwiGLU as SwiGLU
     from handgrad.layers import TransformerBlock as TransformerBlock
     from handgrad.layers import TransformerDecoder as TransformerDecoder

@@ -46,6 +46,7 @@ from handgrad.layers import (
     RMSNorm,
     Sequential,
     Standardize,
+    StepPooling,
     SwiGLU,
     TransformerBlock,
     TransformerEncoder,
@@ -83,9 +84,10 @@ class Case(NamedTuple):
 
 def from_recipe(name: str, dtype: Any = F64) -> Case:
     """The layer that a recipe makes of nothing but what it has to say, on sequences or images."""
-    values: dict[type, Any] = {Real: 0.5, String: "relu"}
+    kinds = {key: each.kind for key, each in KEYS[name].items() if each.required}
     settings = {
-        key: values.get(type(each.kind), 2) for key, each in KEYS[name].items() if each.required
+        key: kind.choices[0] if isinstance(kind, String) else 0.5 if isinstance(kind, Real) else 2
+        for key, kind in kinds.items()
     }
 
     def make(shape: tuple[int, ...], rng: np.random.Generator) -> Layer:
@@ -344,6 +346,8 @@ CASES = [
     ),
     Case("last-step", lambda rng: LastStep(), (2, 3, 4)),
     Case("last-steps", lambda rng: LastStep(bidirectional=True), (2, 3, 4)),
+    Case("mean-of-steps", lambda rng: StepPooling("mean"), (2, 3, 4)),
+    Case("max-of-steps", lambda rng: StepPooling("max"), (2, 3, 4)),
     Case("convnet", _convnet, (3, 2, 6, 5)),
     Case(
         "tokens",

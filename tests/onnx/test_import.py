@@ -93,7 +93,8 @@ FIXTURES = sorted((Path(__file__).parent / "files").glob("*.onnx"))
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
 def test_files_of_pytorch_are_read(path: Path) -> None:
     """The files are those of tests/onnx/files/make.py."""
-    found, other = hg.import_onnx(path).model, session(path)
+    time_first = path.stem.removesuffix("-traced").endswith("time-first")
+    found, other = hg.import_onnx(path, time_first=time_first).model, session(path)
     (given,) = other.get_inputs()
     sizes = {
         axis: 2 + i for i, axis in enumerate(each for each in given.shape if isinstance(each, str))
@@ -104,7 +105,70 @@ def test_files_of_pytorch_are_read(path: Path) -> None:
     if given.type == "tensor(int64)":
         x = rng.integers(0, 7, shape)
     (expected,) = other.run(None, {given.name: x})
+    if time_first:
+        x = np.ascontiguousarray(x.swapaxes(0, 1))
+        expected = expected.swapaxes(0, 1) if expected.ndim == 3 else expected
     assert_close(found.forward_y(x)[0], expected, "float32")
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("Relu", lambda node: setattr(node, "op_type", "Tanh")),
+        ("Squeeze", lambda node: node.input.__setitem__(0, node.input[0] + "-another")),
+        ("Concat", lambda node: node.input.reverse()),
+        ("Add", lambda node: node.input.append("x")),
+        ("Slice", lambda node: node.input.__setitem__(1, "of-no-number")),
+    ],
+)
+def test_steps_that_are_no_rnn_stay_steps(kind: str, change, tmp_path) -> None:
+    proto = onnx.load(Path(__file__).parent / "files" / "rnn.onnx")
+    change([each for each in proto.graph.node if each.op_type == kind][-1])
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.array([np.nan]), "of-no-number"))
+    onnx.save(proto, tmp_path / "file.onnx")
+    with pytest.raises(DataError, match="expected an RNN as one node"):
+        hg.import_onnx(tmp_path / "file.onnx")
+
+
+def test_biases_of_two_lengths_are_no_rnn(tmp_path) -> None:
+    proto = onnx.load(Path(__file__).parent / "files" / "rnn-max-time-first.onnx")
+    (bias,) = (each for each in proto.graph.initializer if each.name.endswith("bias_hh_l0_reverse"))
+    bias.CopyFrom(onnx.numpy_helper.from_array(np.zeros(3, F), bias.name))
+    onnx.save(proto, tmp_path / "file.onnx")
+    with pytest.raises(DataError, match="expected an RNN as one node"):
+        hg.import_onnx(tmp_path / "file.onnx", time_first=True)
+
+
+def test_a_file_that_reads_some_of_the_steps_is_no_rnn(tmp_path) -> None:
+    proto = onnx.load(Path(__file__).parent / "files" / "rnn.onnx")
+    for each in (*proto.graph.value_info, *proto.graph.input):
+        for axis in each.type.tensor_type.shape.dim:
+            axis.dim_value += axis.dim_value == 7
+    onnx.save(proto, tmp_path / "file.onnx")
+    with pytest.raises(DataError, match="expected an RNN as one node"):
+        hg.import_onnx(tmp_path / "file.onnx")
+
+
+def test_time_that_stands_first_is_said(tmp_path) -> None:
+    path = Path(__file__).parent / "files" / "lstm-last-time-first.onnx"
+    with pytest.raises(DataError, match=r"a LSTM; expected .* or time_first=True, with which"):
+        hg.import_onnx(path)
+    constants = {"w": np.eye(3, dtype=F)}
+    nodes = [node("MatMul", "x", "w"), node("Softmax", "MatMul.y", axis=0)]
+    assert hg.import_onnx(file_of(tmp_path, nodes[:1], constants), time_first=True).model
+    with pytest.raises(DataError, match="acts on each step alone where time stands first"):
+        hg.import_onnx(file_of(tmp_path, nodes, constants), time_first=True)
+
+
+def test_a_mean_over_an_image_may_leave_its_axes_out(tmp_path) -> None:
+    nodes = [node("Conv", "x", "w"), node("ReduceMean", "Conv.y", axes=[2, 3], keepdims=0)]
+    path = file_of(tmp_path, nodes, {"w": np.ones((2, 1, 3, 3), F)})
+    x = np.random.default_rng(0).standard_normal((4, 1, 5, 6), F)
+    model = hg.import_onnx(path).model
+    assert_close(model(x), model.layers["0"](x).mean((2, 3)), "float32")
+    nodes[1] = node("ReduceMax", "Conv.y", axes=[2, 3], keepdims=0)
+    with pytest.raises(DataError, match="ReduceMax; expected a mean over all positions"):
+        hg.import_onnx(file_of(tmp_path, nodes, {"w": np.ones((2, 1, 3, 3), F)}))
 
 
 def test_a_part_of_a_graph_is_read(tmp_path) -> None:
@@ -215,7 +279,7 @@ SQUEEZE = node("Squeeze", "LSTM.y", "one")
         (
             [SWAP, node("LSTM", "Transpose.y", "W", "R"), SQUEEZE, node("ReduceMean", "Squeeze.y")],
             LSTM | {"one": np.array([1])},
-            "the last step or the last state of a sequence; with the mean of its steps a model is",
+            "the steps alone, with keepdims 0",
         ),
         (
             [*(node("Slice", "x", "a", "b"),) * 2, node("Tanh", "Slice.y"), node("Tanh", "x")],

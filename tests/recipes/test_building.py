@@ -95,6 +95,16 @@ def test_sequences_are_pooled_and_made_longer():
     assert [row.output_shape for row in model.rows((6, 10))][1:4] == [(4, 4), (5, 9), (5, 1)]
 
 
+def test_steps_are_pooled() -> None:
+    recipe = recipe_for(
+        '{type = "gru", hidden_size = 6}, {type = "step_pooling", pooling = "max"},'
+        '{type = "dense", features = 3}'
+    )
+    assert [row.output_shape for row in model_for(recipe, (9, 7), 3).rows((9, 7))][1] == (6,)
+    with pytest.raises(RecipeError, match=r'pooling is "sum"; allowed: mean, max'):
+        recipe_for('{type = "step_pooling", pooling = "sum"}')
+
+
 def test_a_recurrent_layer_takes_the_biases_of_a_mode():
     recipe = recipe_for(
         '{type = "gru", hidden_size = 6, bias = "recurrent"},'

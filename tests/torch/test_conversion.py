@@ -249,6 +249,8 @@ LAYERS: dict[str, tuple[Layer, tuple[int, ...]]] = {
         (2, 5, 3),
     ),
     "last step": (hg.Sequential(hg.LastStep()), (2, 5, 3)),
+    "mean of steps": (hg.Sequential(hg.StepPooling("mean")), (2, 5, 3)),
+    "largest of steps": (hg.Sequential(hg.StepPooling("max")), (2, 5, 3)),
     "pooled": (
         hg.Sequential(hg.InstanceNorm(3, dtype=np.float64), hg.AvgPool1d("global")),
         (2, 3, 5),

@@ -44,6 +44,7 @@ from handgrad.layers.rnn import RNN as RNN
 from handgrad.layers.rnn import LeakyRNN as LeakyRNN
 from handgrad.layers.sequential import Sequential as Sequential
 from handgrad.layers.standardize import Standardize as Standardize
+from handgrad.layers.step_pooling import StepPooling as StepPooling
 from handgrad.layers.transformer import TransformerDecoder as TransformerDecoder
 from handgrad.layers.transformer import TransformerEncoder as TransformerEncoder
 from handgrad.layers.transformer_block import TransformerBlock as TransformerBlock

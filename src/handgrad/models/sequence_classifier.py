@@ -14,6 +14,7 @@ from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.inputs import in_own_type
 from handgrad.layers.settings import CellSettings
+from handgrad.layers.step_pooling import step_weights
 from handgrad.models.sequence_tagger import recurrent_layer
 from handgrad.ops.arguments import check_choice
 from handgrad.ops.recurrence import blocks
@@ -154,22 +155,3 @@ class SequenceClassifier(Layer):
             *self.recurrent.rows(input_shape, prefix + "recurrent"),
             *self.head.rows((self.features,), prefix + "head"),
         ]
-
-
-def step_weights(y: Array, lengths: Array | None, pooling: str) -> Array:
-    """w with r = Σ w_t ⊙ y_t for y (N, T, D): (N, T, 1), for "max" (N, T, D).
-
-    0 for steps that do not count. As a max is constant while its position is, w counts as one in
-    backward.
-    """
-    xp = array_namespace(y)
-    batch, steps, _ = y.shape
-    ends = xp.full((batch, 1, 1), steps) if lengths is None else lengths[:, None, None]
-    time = xp.arange(steps)[:, None]
-    real = time < ends
-    if pooling == "mean":
-        return real.astype(y.dtype) / xp.maximum(ends, 1).astype(y.dtype)
-    if pooling == "last":
-        return (time == ends - 1).astype(y.dtype)
-    positions = xp.argmax(xp.where(real, y, -xp.inf), axis=1, keepdims=True)
-    return (real & (time == positions)).astype(y.dtype)

@@ -86,7 +86,11 @@ def export_training(
 
 
 def import_onnx(
-    path: str | os.PathLike[str], *, start: str | None = None, end: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    start: str | None = None,
+    end: str | None = None,
+    time_first: bool = False,
 ) -> TrainedModel:
     """The model in an ONNX file, as handgrad's layers; its `model` computes what the graph does.
 
@@ -94,7 +98,10 @@ def import_onnx(
     preprocessing, as long as nobody changed its graph. Of other files those are read whose nodes
     follow one another as layers do, which gives a `Sequential`: convolutions, poolings, dense and
     recurrent layers, normalisations, activations. `start` and `end` are names of values, and ask
-    for the part of the graph between the two.
+    for the part of the graph between the two. An RNN that PyTorch's newer exporter took apart into
+    its steps becomes one layer. With `time_first` the value at the start is (T, N, features), as
+    `batch_first=False` writes; the layers take (N, T, features) in its place, and give time behind
+    the batch where the graph gives it in front.
 
     Nothing in a file runs. Raises DataError, in one sentence, for a file that is missing, damaged
     or not of ONNX, and for a graph with a node that no layer computes, which it names.
@@ -102,7 +109,7 @@ def import_onnx(
     _check_installed("import_onnx")
     from handgrad.onnx.imports.file import read
 
-    return read(path, start, end)
+    return read(path, start, end, time_first)
 
 
 def _check_installed(name: str) -> None:

@@ -15,9 +15,19 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad import layers
-from handgrad.layers import AvgPool1d, AvgPool2d, Dense, Flatten, LastStep, Layer, OpLayer
+from handgrad.layers import (
+    AvgPool1d,
+    AvgPool2d,
+    Dense,
+    Flatten,
+    LastStep,
+    Layer,
+    OpLayer,
+    StepPooling,
+)
 from handgrad.layers.construction import FROM_SHAPE
 from handgrad.layers.recurrent import BIAS_MODES, Recurrent
+from handgrad.layers.step_pooling import STEP_POOLINGS
 from handgrad.ops.activation import ACTIVATIONS
 from handgrad.ops.gelu import APPROXIMATIONS
 from handgrad.ops.rnn import NONLINEARITIES
@@ -61,6 +71,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "initializer": INITIALIZER,
     "name": String(ACTIVATIONS[1:]),
     "nonlinearity": String(NONLINEARITIES),
+    "pooling": String(STEP_POOLINGS),
 }
 #: The meaning of values by the annotation of other parameters.
 _ANNOTATED: Final[Mapping[str, Kind]] = {
@@ -92,7 +103,7 @@ def _is_typed(value: object) -> bool:
     """True for what a recipe can name: a layer of one op on numbers, or one that rearranges."""
     if not inspect.isclass(value) or value in (OpLayer, Recurrent):
         return False
-    return value in (Flatten, LastStep) or (
+    return value in (Flatten, LastStep, StepPooling) or (
         issubclass(value, OpLayer | Recurrent) and not value.takes_tokens
     )
 

@@ -23,7 +23,9 @@ _AXES: Final = {
     "max_pool2d": (3, "(C, H, W)"),
     "avg_pool2d": (3, "(C, H, W)"),
     **dict.fromkeys(("conv1d", "conv_transpose1d", "max_pool1d", "avg_pool1d"), (2, "(C, T)")),
-    **dict.fromkeys(("rnn", "leaky_rnn", "lstm", "gru", "last_step"), (2, "(T, D)")),
+    **dict.fromkeys(
+        ("rnn", "leaky_rnn", "lstm", "gru", "last_step", "step_pooling"), (2, "(T, D)")
+    ),
     "dense": (1, '(D,), which {type = "flatten"} gives'),
 }
 

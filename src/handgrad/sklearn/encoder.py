@@ -11,7 +11,7 @@ from handgrad.arrays import Array
 from handgrad.layers import Dense, PositionalEncoding, TransformerEncoder
 from handgrad.layers.base import Layer, Shape, merge, part
 from handgrad.layers.inputs import in_own_type
-from handgrad.models.sequence_classifier import step_weights
+from handgrad.layers.step_pooling import step_weights
 
 
 class Cache(NamedTuple):

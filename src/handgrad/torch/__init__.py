@@ -13,6 +13,7 @@ try:
         OutputOnly,
         ResidualModule,
         SelfAttention,
+        StepPoolingModule,
     )
     from handgrad.torch.encoder_layer import TransformerEncoderLayer
     from handgrad.torch.modules import (
@@ -50,6 +51,7 @@ __all__ = [
     "RMSNorm",
     "ResidualModule",
     "SelfAttention",
+    "StepPoolingModule",
     "TransformerEncoderLayer",
     "accelerate",
     "restore",

@@ -63,13 +63,44 @@ STATES = {
     "both-of-2": ("both", {"bidirectional": True, "num_layers": 2}),
     "flat": ("flat", {"bidirectional": True}),
 }
+
+
+class Pooled(Last):
+    """A recurrent layer and the mean, the maximum or the last of its steps, time anywhere."""
+
+    def __init__(self, kind: type[nn.RNNBase], how: str, *, time_first: bool, **settings: object):
+        super().__init__(kind, **settings)
+        self.recurrent.batch_first = not time_first
+        self.how = how
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y, _ = self.recurrent(x)
+        time = int(self.recurrent.batch_first)
+        taken = {
+            "mean": lambda: y.mean(time),
+            "max": lambda: y.max(time).values,
+            "last": lambda: y.select(time, -1),
+            "all": lambda: y,
+        }
+        return self.head(taken[self.how]())
+
+
+#: What is taken of the steps, whether time stands first, and the settings of the layer.
+POOLED = {
+    "lstm-mean": (nn.LSTM, "mean", False, {}),
+    "gru-max": (nn.GRU, "max", False, {"bidirectional": True}),
+    "rnn-mean": (nn.RNN, "mean", False, {}),
+    "lstm-last-time-first": (nn.LSTM, "last", True, {}),
+    "gru-all-time-first": (nn.GRU, "all", True, {"bidirectional": True, "num_layers": 2}),
+    "rnn-max-time-first": (nn.RNN, "max", True, {"bidirectional": True}),
+}
 #: Versions of the standard's operators for each exporter, in turn; the newer one begins at 18.
 TRACED, EXPORTED = (15, 16, 17, 18, 19, 20), (18, 19, 20, 21)
 
 
 def states() -> dict[str, tuple[nn.Module, int, int]]:
     """Models of last states, with the versions that both exporters write."""
-    kinds = {"lstm": nn.LSTM, "gru": nn.GRU}
+    kinds = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
     return {
         f"{kind}-state-{name}": (
             State(kinds[kind], how, **settings),
@@ -86,6 +117,7 @@ def sized() -> dict[str, nn.Module]:
     return {
         "lstm-sized": Last(nn.LSTM),
         "gru-sized": Steps(nn.GRU, bidirectional=True, num_layers=2),
+        "rnn-sized": Steps(nn.RNN, bidirectional=True, num_layers=2),
     }
 
 
@@ -147,10 +179,12 @@ def main() -> None:
         write(name, model, sequence, traced, exported)
     for name, model in sized().items():
         write(name, model, sequence, any_batch=False)
+    for name, (kind, how, time_first, settings) in POOLED.items():
+        model = Pooled(kind, how, time_first=time_first, **settings)
+        x = sequence.swapaxes(0, 1) if time_first else sequence
+        write(name, model, x, batch_axis=int(time_first))
     for path in FOLDER.glob("*.onnx"):
         strip(path)
-    # The exporter on torch.export takes an RNN apart, into products of every step.
-    (FOLDER / "rnn.onnx").unlink()
 
 
 def write(
@@ -161,6 +195,7 @@ def write(
     exported: int | None = None,
     *,
     any_batch: bool = True,
+    batch_axis: int = 0,
 ) -> None:
     """The files of both exporters, in these versions; any_batch: for batches of any size."""
     model.eval()
@@ -172,7 +207,7 @@ def write(
             FOLDER / f"{name}-traced.onnx",
             dynamo=False,
             input_names=["x"],
-            dynamic_axes={"x": {0: "batch"}} if any_batch else None,
+            dynamic_axes={"x": {batch_axis: "batch"}} if any_batch else None,
             opset_version=traced,
         )
         torch.onnx.export(
@@ -182,7 +217,7 @@ def write(
             dynamo=True,
             external_data=False,
             input_names=["x"],
-            dynamic_shapes=({0: torch.export.Dim("batch")},) if any_batch else None,
+            dynamic_shapes=({batch_axis: torch.export.Dim("batch")},) if any_batch else None,
             opset_version=exported,
             verbose=False,
         )

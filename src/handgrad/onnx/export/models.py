@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from handgrad.layers import StepPooling
 from handgrad.models import Bert, ClsEncoder, SequenceClassifier, SequenceTagger, TwoLayerNet
 from handgrad.models.decoder_only import DecoderOnly
 from handgrad.models.mean_pooling import LEAST
@@ -132,5 +133,6 @@ RULES: Final[Mapping[type, Callable[..., Value]]] = {
     DecoderOnly: decoder_only,
     SequenceClassifier: classifier,
     SequenceTagger: tagger,
+    StepPooling: lambda g, layer, x: _pooled(g, layer.pooling, x, None),
     TwoLayerNet: two_layer_net,
 }

@@ -1,8 +1,9 @@
 """A chain of nodes, from one value to another, as a `Sequential` of layers.
 
 Values are followed from reader to reader. Two things are kept of the value at hand: whether time
-stands before the batch, as recurrent operators take it between two transpositions, and whether it
-is an operator's own output (T, directions, N, H) that the next nodes bring into that form.
+stands before the batch, as recurrent operators take it between two transpositions or, in files of
+`batch_first=False`, throughout, and whether it is an operator's own output (T, directions, N, H)
+that the next nodes bring into that form.
 """
 
 from __future__ import annotations
@@ -21,26 +22,34 @@ from handgrad.escaping import cut, quoted
 from handgrad.layers.base import Layer
 from handgrad.onnx.imports import recurrent
 from handgrad.onnx.imports.final_state import final_state, is_read
-from handgrad.onnx.imports.graph import ReadGraph, attributes
+from handgrad.onnx.imports.graph import UNFIT, ReadGraph, attributes, axes_of
 from handgrad.onnx.imports.layers import TABLE, Plan, global_average
 from handgrad.ops.activation import ACTIVATIONS
 
 _SWAPPED: Final = [1, 0, 2]
-#: Errors for attributes and constants of a damaged file, of other kinds than the standard has.
-_UNFIT: Final = (TypeError, ValueError, LookupError, AttributeError)
 _WHOLE_RNN: Final = (
     "an RNN as one node, which torch.onnx.export writes with dynamo=False; without, it takes one "
     "apart into its steps"
 )
+#: Operators that act on the features of each step alone, wherever time stands.
+_OF_FEATURES: Final = (
+    *("Dropout", "Erf", "Gelu", "Identity", "LayerNormalization", "LeakyRelu", "MatMul", "Relu"),
+    *("Sigmoid", "Sin", "Softmax", "Tanh"),
+)
+#: Layers behind which a sequence (N, T, features) is one still.
+_OF_STEPS: Final = (
+    *recurrent.KINDS.values(),
+    *(layers.Activation, layers.Dense, layers.Embedding, layers.LayerNorm),
+)
 _FUSED: Final = (layers.BatchNorm, layers.Conv1d, layers.Conv2d, layers.Dense)
 
 
-def sequential(g: ReadGraph, start: str, end: str) -> layers.Sequential:
+def sequential(g: ReadGraph, start: str, end: str, time_first: bool) -> layers.Sequential:
     """The layers between two values. Raises DataError, naming the node that is none of them."""
-    chain = _Chain(g, start, end)
+    chain = _Chain(g, start, end, time_first)
     while chain.value != end:
         chain.follow()
-    if chain.time_first or chain.stacked:
+    if chain.stacked or (chain.time_first and not time_first):
         raise DataError(
             f"{g.path}: {quoted(end)} has time before the batch; expected (N, T, features)"
         )
@@ -78,11 +87,13 @@ def _fused(plans: list[Plan]) -> list[Plan]:
 
 
 class _Chain:
-    def __init__(self, g: ReadGraph, start: str, end: str) -> None:
+    def __init__(self, g: ReadGraph, start: str, end: str, time_first: bool) -> None:
         self.g = g
         self.value, self.end = start, end
         self.plans: list[Plan] = []
-        self.time_first = False
+        self.time_first = time_first
+        self._declared = g.declared(start)
+        self._batch, self._steps = (*self._declared, None, None)[:2][:: -1 if time_first else 1]
         self.stacked = False  # (T, directions, N, H), or (T, N, directions, H) once transposed
         self._seen = {start}
         self._bound = Bound(g.path, g.proto.ByteSize())
@@ -103,7 +114,7 @@ class _Chain:
                 self._single(nodes[0])
             except HandgradError:
                 raise
-            except _UNFIT:
+            except UNFIT:
                 raise self.g.refusal(
                     nodes[0], "inputs and attributes as the standard has"
                 ) from None
@@ -124,7 +135,9 @@ class _Chain:
         elif kind in recurrent.KINDS:
             if not self.time_first:
                 raise self.g.refusal(
-                    node, "a Transpose of batch and time before it, as batch_first=True writes"
+                    node,
+                    "a Transpose of batch and time before it, as batch_first=True writes, or "
+                    "time_first=True, with which the model takes (N, T, features) in its place",
                 )
             layer = recurrent.plan(self.g, node)
             self.plans.append(layer)
@@ -140,9 +153,12 @@ class _Chain:
             self._bias(node)
         elif kind == "Gather":
             self._gather(node)
-        elif kind in ("GlobalAveragePool", "ReduceMean"):
-            self._global_average(node)
+        elif kind in ("GlobalAveragePool", "ReduceMax", "ReduceMean"):
+            self._pooled(node)
         elif kind in TABLE and node.input[0] == self.value:
+            along = attributes(node).get("axis", -1) if kind == "Softmax" else -1
+            if self.time_first and (kind not in _OF_FEATURES or along not in (-1, 2)):
+                raise self.g.refusal(node, "what acts on each step alone where time stands first")
             plan = TABLE[kind](self.g, node)
             if plan is not None:
                 self.plans.append(plan)
@@ -150,45 +166,58 @@ class _Chain:
             raise self.g.refusal(node, "what one of handgrad's layers computes")
         self.value = node.output[0]
 
-    def _global_average(self, node: onnx.NodeProto) -> None:
-        """The mean over all positions, whose axes the convolution before it has."""
+    def _pooled(self, node: onnx.NodeProto) -> None:
+        """The mean or the largest of the steps, or the mean over all positions of an image."""
+        over, keeps = axes_of(self.g, node), attributes(node).get("keepdims", 1)
+        if self._is_sequence() and node.op_type != "GlobalAveragePool":
+            steps = 0 if self.time_first else 1
+            if over not in ([steps], [steps - 3]) or keeps:
+                raise self.g.refusal(node, "the steps alone, with keepdims 0")
+            pooling = {"ReduceMax": "max", "ReduceMean": "mean"}[node.op_type]
+            self.plans.append(Plan(layers.StepPooling, (pooling,)))
+            self.time_first = False
+            return
+        # The convolution before it says how many axes the positions have.
         sizes = (plan.args[2] for plan in reversed(self.plans) if "Conv" in plan.kind.__name__)
         axes = len(next(sizes, (0, 0)))
-        if node.op_type == "ReduceMean":
-            given = self.g.constant(node.input[1]) if len(node.input) > 1 else None
-            over = attributes(node).get("axes", []) if given is None else given.tolist()
-            found = sorted(axis % (axes + 2) for axis in over)
-            if found != list(range(2, axes + 2)) or not attributes(node).get("keepdims", 1):
-                what = "a mean over all positions that keeps their axes"
-                if any(plan.kind in recurrent.KINDS.values() for plan in self.plans):
-                    what = (
-                        "the last step or the last state of a sequence; with the mean of its steps "
-                        "a model is hg.SequenceClassifier(..., pooling='mean'), no chain of layers"
-                    )
-                raise self.g.refusal(node, what)
+        found = sorted(axis % (axes + 2) for axis in over or ())
+        if node.op_type == "ReduceMax" or (
+            node.op_type == "ReduceMean" and found != list(range(2, axes + 2))
+        ):
+            raise self.g.refusal(node, "a mean over all positions, or over the steps of a sequence")
         self.plans.append(global_average(axes))
+        if not keeps and node.op_type == "ReduceMean":
+            self.plans.append(Plan(layers.Flatten))
+
+    def _is_sequence(self) -> bool:
+        """Return whether the value is (N, T, features), or (T, N, features)."""
+        kinds = [plan.kind for plan in self.plans]
+        axes = len(self._declared) + (layers.Embedding in kinds)
+        known = axes == 3 or any(kind in recurrent.KINDS.values() for kind in kinds)
+        return known and all(kind in _OF_STEPS for kind in kinds)
 
     def _unstack(self, node: onnx.NodeProto) -> None:
         """(T, 1, N, H) to (T, N, H) by Squeeze, or both directions side by side."""
         directions = 2 if self.plans[-1].settings["bidirectional"] else 1
-        if node.op_type == "Squeeze" and directions == 1:
-            axes = self.g.constant(node.input[1]) if len(node.input) > 1 else None
-            old = attributes(node).get("axes")
-            if (old if axes is None else axes.reshape(-1).tolist()) == [1]:
-                self.stacked = False
-                return
+        if node.op_type == "Squeeze" and directions == 1 and axes_of(self.g, node) == [1]:
+            self.stacked = False
+            return
         if node.op_type == "Transpose" and attributes(node).get("perm") == [0, 2, 1, 3]:
             return
         if node.op_type == "Reshape":
             shape = self.g.shape_for(node.input[1], self.value, (3, 5, directions, 7))
             rows = [] if shape is None else shape.tolist()
-            # A batch of one size in the file leaves no choice for the number of steps.
-            written = [self.g.batch, directions * self.plans[-1].args[1]]
+            width = directions * self.plans[-1].args[1]
             fits = rows[:2] in ([0, 0], [3, 5]) and rows[2:] in ([-1], [7 * directions])
-            if fits or (len(rows) == 3 and rows[1:] == written):
+            # One length of the file's own, of the batch or of time, leaves no choice for the other.
+            sized = len(rows) == 3 and rows[2] == width and self._is_sized(rows)
+            if fits or sized:
                 self.stacked = False
                 return
         raise self.g.refusal(node, "the outputs of both directions side by side, as PyTorch writes")
+
+    def _is_sized(self, rows: list[int]) -> bool:
+        return (rows[0] == self._steps or rows[1] == self._batch) and 0 not in rows
 
     def _bias(self, node: onnx.NodeProto) -> None:
         """A vector added behind a product."""

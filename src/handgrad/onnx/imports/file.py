@@ -26,9 +26,12 @@ from handgrad.onnx.export.recurrent import kind_of
 from handgrad.onnx.imports.chain import sequential
 from handgrad.onnx.imports.graph import ReadGraph
 from handgrad.onnx.imports.recurrent import unpacked
+from handgrad.onnx.imports.unrolled import with_whole_rnns
 
 
-def read(path: str | os.PathLike[str], start: str | None, end: str | None) -> TrainedModel:
+def read(
+    path: str | os.PathLike[str], start: str | None, end: str | None, time_first: bool
+) -> TrainedModel:
     """The work of `hg.import_onnx`."""
     location = as_path("import_onnx", path)
     proto = _read(location)
@@ -38,7 +41,11 @@ def read(path: str | os.PathLike[str], start: str | None, end: str | None) -> Tr
         own = _own(g, metadata)
         if own is not None:
             return own
-    return TrainedModel(sequential(g, _value(g, "start", start), _value(g, "end", end)))
+    whole = with_whole_rnns(g)
+    if all(each is None or whole.has(each) for each in (start, end)):
+        g = whole
+    first, last = _value(g, "start", start), _value(g, "end", end)
+    return TrainedModel(sequential(g, first, last, time_first))
 
 
 def _read(path: Path) -> onnx.ModelProto:

@@ -11,7 +11,7 @@ from typing import Final
 import onnx
 
 from handgrad import layers
-from handgrad.onnx.imports.graph import ReadGraph, attributes
+from handgrad.onnx.imports.graph import ReadGraph, attributes, axes_of
 from handgrad.onnx.imports.layers import TABLE, Plan
 
 _EXPECTED: Final = (
@@ -69,7 +69,7 @@ def _taken(
     if kinds == ["Gather"] and directions == 1 and _row(g, readers[0], count) == count - 1:
         return str(readers[0].output[0])
     if kinds == ["Squeeze"] and count == 1:
-        return str(readers[0].output[0]) if _axes(g, readers[0]) == [0] else None
+        return str(readers[0].output[0]) if axes_of(g, readers[0]) == [0] else None
     if kinds == ["Gather", "Gather"] and directions == 2:
         rows = {_row(g, node, count): str(node.output[0]) for node in readers}
         return _side_by_side(g, [rows.get(count - 2), rows.get(count - 1)])
@@ -84,14 +84,6 @@ def _row(g: ReadGraph, node: onnx.NodeProto, count: int) -> int | None:
     if index is None or index.shape != () or attributes(node).get("axis", 0) != 0:
         return None
     return int(index) + count if index < 0 else int(index)
-
-
-def _axes(g: ReadGraph, node: onnx.NodeProto) -> list[int] | None:
-    """The axes of a Squeeze, in its second input or, in older files, an attribute."""
-    if len(node.input) > 1:
-        found = g.constant(node.input[1])
-        return None if found is None else [int(axis) for axis in found.reshape(-1)]
-    return list(attributes(node).get("axes", [])) or None
 
 
 def _side_by_side(g: ReadGraph, parts: list[str | None]) -> str | None:

@@ -20,6 +20,9 @@ _OF_SHAPE: Final = ("Shape", "Size")
 _LONGEST_SHAPE: Final = 16
 _DEEPEST: Final = 12
 
+#: Errors for attributes and constants of a damaged file, of other kinds than the standard has.
+UNFIT: Final = (TypeError, ValueError, LookupError, AttributeError)
+
 #: Functions of shapes, which exporters write to compute the shapes of others.
 _SHAPE_FUNCTIONS: Final[Mapping[str, Callable[..., Array]]] = {
     "Concat": lambda *parts: np.concatenate(parts),
@@ -52,13 +55,12 @@ class ReadGraph:
         """The inputs that have no value in the file."""
         return [each.name for each in self.proto.input if each.name not in self._tensors]
 
-    @property
-    def batch(self) -> int | None:
-        """The examples in a batch, where the file takes just so many."""
-        for each in self.proto.input:
-            if each.name not in self._tensors and each.type.tensor_type.shape.dim:
-                return each.type.tensor_type.shape.dim[0].dim_value or None
-        return None
+    def declared(self, value: str) -> list[int | None]:
+        """The lengths of a value's axes as the file says them, None for any; [] without a word."""
+        for each in (*self.proto.input, *self.proto.value_info, *self.proto.output):
+            if each.name == value:
+                return [axis.dim_value or None for axis in each.type.tensor_type.shape.dim]
+        return []
 
     @property
     def outputs(self) -> list[str]:
@@ -188,6 +190,14 @@ class ReadGraph:
 def attributes(node: onnx.NodeProto) -> Mapping[str, Any]:
     """The attributes of a node by name, texts as str; one of an unknown kind is left out."""
     return dict(_attributes(node))
+
+
+def axes_of(g: ReadGraph, node: onnx.NodeProto) -> list[int] | None:
+    """The axes of a Squeeze or a reduction: its second input or, in older files, an attribute."""
+    if len(node.input) > 1:
+        found = g.constant(node.input[1])
+        return None if found is None else [int(axis) for axis in found.reshape(-1)]
+    return list(attributes(node).get("axes", [])) or None
 
 
 def _attributes(node: onnx.NodeProto) -> Iterator[tuple[str, Any]]:

@@ -58,6 +58,17 @@ class LastStepModule(nn.Module):  # type: ignore[misc, unused-ignore]
         return torch.cat((x[:, -1, :half], x[:, 0, half:]), dim=-1)
 
 
+class StepPoolingModule(nn.Module):  # type: ignore[misc, unused-ignore]
+    """(N, T, D) to (N, D): the "mean" of the steps, or their "max" in each feature."""
+
+    def __init__(self, pooling: str) -> None:
+        super().__init__()
+        self.pooling = pooling
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.mean(1) if self.pooling == "mean" else x.max(1).values
+
+
 class AnyBatchNorm(nn.BatchNorm1d):  # type: ignore[misc, unused-ignore]
     """Batch normalisation of (N, C, …) with any number of axes."""
 

@@ -8,7 +8,14 @@ from typing import Any, Final
 
 from torch import nn
 
-from handgrad.layers import LastStep, Layer, MultiHeadAttention, Residual, Sequential
+from handgrad.layers import (
+    LastStep,
+    Layer,
+    MultiHeadAttention,
+    Residual,
+    Sequential,
+    StepPooling,
+)
 from handgrad.layers.recurrent import Recurrent
 from handgrad.torch.conversion import (
     activation,
@@ -102,6 +109,7 @@ _PAIRS: Final[tuple[Pair, ...]] = (
     IdentityPair(nn.Identity, Sequential),
     ResidualPair(parts.ResidualModule, Residual),
     Pair(parts.LastStepModule, LastStep, {"bidirectional": "bidirectional"}),
+    Pair(parts.StepPoolingModule, StepPooling, {"pooling": "pooling"}),
 )
 _WRAPPERS: Final = (
     WrapperPair(parts.OutputOnly, Recurrent),
