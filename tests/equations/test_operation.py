@@ -176,7 +176,7 @@ def test_other_settings_of_every_loss():
     blocks = under(notes("cross_entropy").document, "variants")
     titles = [said(block.content) for block in blocks if isinstance(block, Heading)]
     assert {"reduction='sum'", "reduction='none'", "weight", "target.dtype=float64"} <= set(titles)
-    assert r"q = w \odot ((1 - s) t + \text{smooth})" in equations(blocks)
+    assert r"q = w \odot ((1 - s) t + u)" in equations(blocks)
 
 
 def test_what_is_dropped_has_a_gradient_of_its_own():
