@@ -413,7 +413,7 @@ def test_romanian_words():
     document = notes("tanh", lang="ro").document
     assert "Înainte" in headings(document)
     assert "Înapoi" in headings(document)
-    assert Paragraph(label("ro", "from_code")) in under(document, "forward")
+    assert Paragraph(("Tangenta hiperbolică.",)) in under(document, "forward")
 
 
 def test_the_parts_of_a_docstring():
