@@ -213,6 +213,8 @@ class Calculator:
                 "(",
             ):
                 return self.lifted(np.arange(int(first), int(self.sum(tuple(end))) + 1.0))
+            case Fenced(FormulaRow(parts), "(") if Sign(",") in parts:
+                return np.stack([self.value(each) for each in _split_items(formula)])
             case Fenced(body, "("):
                 return self.value(body)
             case Fenced(body, "|"):
@@ -324,7 +326,7 @@ class Calculator:
                 several = self.together(*map(self.value, _split_items(rest.pop(0))))
                 yield (np.maximum if name.name == "max" else np.minimum)(*several)
             elif name in self.functions:
-                given = [] if sub is None else [int(each.digits) for each in _items(sub)]
+                given = [] if sub is None else [int(self.value(e)) for e in _split_items(sub)]
                 yield self.applied(name, rest.pop(0), given)
             else:
                 yield self.value(part)
@@ -335,22 +337,17 @@ class Calculator:
     def applied(self, name: Formula, argument: Formula, given: list[int]) -> Any:
         if self.bound:
             return self.functions[name](self.value(argument), *given)
-        values, settings = [], {}
+        values = []
         body = argument.body if isinstance(argument, Fenced) else argument
         parts = body.parts if isinstance(body, FormulaRow) else (body,)
-        (_, arrays), *options = _split(parts, ";")
-        for _, each in options:
-            key, _, *value = each
-            assert isinstance(key, Text)
-            settings[key.text] = int(self.value(row(*value)))
-        for each in _split(arrays, ","):
+        for each in _split(parts, ","):
             inner = row(*each[1])
             if isinstance(inner, Fenced):
                 values.append([self.value(part) for part in _split_items(inner)])
             else:
                 found = self.value(inner)
                 values.append(found if found.ndim else found.item())
-        return np.asarray(self.functions[name](*values, *given, **settings))
+        return np.asarray(self.functions[name](*values, *given))
 
     def shaped(self, name: Formula, sub: Formula | None, argument: Formula) -> Any:
         value, shape = self.value(argument), self.shape(sub)
@@ -400,16 +397,11 @@ class Calculator:
         found: list[Any] = []
         parts = index.parts if isinstance(index, FormulaRow) else (index,)
         for _, each in _split(parts, ",") if parts else []:
-            if each == (Sign("⋯"),):
-                found.append(...)
-            elif Sign(":") in each:
-                ends: list[list[Formula]] = [[]]
-                for part in each:
-                    if part == Sign(":"):
-                        ends.append([])
-                    else:
-                        ends[-1].append(part)
-                found.append(slice(*(int(self.sum(tuple(e))) if e else None for e in ends)))
+            if each in ((Sign("⋯"),), (Sign(":"),)):
+                found.append(... if each == (Sign("⋯"),) else slice(None))
+            elif Sign("⋯") in each:
+                cut = each.index(Sign("⋯"))
+                found.append(slice(int(self.sum(each[:cut])), int(self.sum(each[cut + 1 :])) + 1))
             else:
                 found.append(int(self.sum(each)))
         return tuple(found)

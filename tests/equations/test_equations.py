@@ -233,12 +233,12 @@ def arrays(**shapes):
 def test_functions_as_courses_write_them():
     inputs = arrays(x=(2, 3), w=(3, 4), b=(4,))
     derivation = derive(Subject("affine", affine, affine_backward, inputs, {}, np.ones((2, 4))))
-    assert written(derivation.forward) == [r"\text{out} = x W + b"]
+    assert written(derivation.forward) == ["y = x W + b"]
     assert written(derivation.backward) == [
-        r"\frac{\partial L}{\partial x} = \frac{\partial L}{\partial \text{out}} W^{\top}",
-        r"\frac{\partial L}{\partial W} = x^{\top} \frac{\partial L}{\partial \text{out}}",
+        r"\frac{\partial L}{\partial x} = \frac{\partial L}{\partial y} W^{\top}",
+        r"\frac{\partial L}{\partial W} = x^{\top} \frac{\partial L}{\partial y}",
         r"\frac{\partial L}{\partial b} = "
-        r"\sum_{i = 1}^{2} \frac{\partial L}{\partial \text{out}_{i}}",
+        r"\sum_{i = 1}^{2} \frac{\partial L}{\partial y_{i}}",
     ]
     assert list(derivation.gradients) == ["x", "w", "b"]
 
@@ -373,13 +373,13 @@ def test_steps_that_are_written_into_an_array_are_a_sequence():
     derivation = derive(subject)
     once = written(tuple(each for each in derivation.forward if not each.again))
     assert once == [
-        r"\text{state}_{0} = h_{0}",
-        r"\text{state}_{t} = \tanh (x_{t} W_{x} + \text{state}_{t - 1} \thinspace W_{h})",
-        r"h_{t} = \text{state}_{t}",
+        r"s_{0} = h_{0}",
+        r"s_{t} = \tanh (x_{t} W_{x} + s_{t - 1} W_{h})",
+        r"h_{t} = s_{t}",
     ]
     backward = written(tuple(each for each in derivation.backward if not each.again))
     gradient = r"\frac{\partial L}{\partial %s}"
-    both = gradient % "h_{t}" + " + " + gradient % r"\text{state}_{t}"
+    both = gradient % "h_{t}" + " + " + gradient % "s_{t}"
     assert (rf"{gradient % 'a_{t}'} = \left( {both} \right) \odot (1 - h_{{t}}^{{2}})") in backward
     assert rf"{gradient % 'x_{t}'} = {gradient % 'a_{t}'} W_{{x}}^{{\top}}" in backward
 
@@ -442,7 +442,7 @@ def test_loops_in_loops_name_both_counters():
     loops = {to_latex(each.loop) for each in derivation.forward if each.loop is not None}
     assert loops == {r"i = 0, \cdots, 1 ; j = 0, \cdots, 1"}
     last = derivation.backward[-1]
-    assert r"x_{2 i : 2 i + 2, 2 j : 2 j + 2}" in to_latex(last.right)
+    assert r"x_{2 i \cdots 2 i + 1, 2 j \cdots 2 j + 1}" in to_latex(last.right)
     assert last.updates
 
 

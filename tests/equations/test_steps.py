@@ -312,6 +312,6 @@ def test_steps_count_from_1_and_their_number_as_the_code_does():
     assert latex(derivation.forward) == [
         "h_{0} = x_{1}",
         r"h_{t} = h_{t - 1} + \frac{x_{t}}{t} + \frac{t - 1}{2}",
-        r"\text{last} = h_{2} x_{2}",
-        r"y = \text{last}",
+        r"s^{\ast} = h_{2} x_{2}",
+        r"y = s^{\ast}",
     ]

@@ -1,19 +1,34 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
+from typing import Final
 
+import numpy as np
 import pytest
 
+from handgrad import layers, losses, models
 from handgrad.documents.document import Document, Figure, Heading, List, Paragraph, Table, opened
 from handgrad.documents.labels import label
+from handgrad.equations.docstrings import introduction
+from handgrad.equations.models.examples import MODELS
+from handgrad.equations.models.model import model_document
 from handgrad.equations.notes import notes
-from handgrad.equations.translations import TRANSLATIONS, cited
+from handgrad.equations.translations import TRANSLATIONS, cited, is_translated
 from handgrad.equations.worked import WORKED
+from handgrad.layers import Layer
+from handgrad.layers.base import OpLayer
+from handgrad.ops import OPS
 
 pytest.importorskip("latex2mathml")
 
-#: The ops of the Romanian notes, which are found whole in their language.
-COVERED = ("attention", "layer_norm", "linear", "matmul", "relu", "softmax", "squared_error")
+#: Every op with a backward.
+COVERED: Final = tuple(
+    name for name in OPS if hasattr(import_module(f"handgrad.ops.{name}"), "backward")
+)
+
+#: Classes that other classes are of, and no layers or losses themselves.
+BASES: Final = (Layer, OpLayer, losses.Loss)
 
 #: Words that Romanian does not have, of every English sentence.
 ENGLISH = re.compile(
@@ -38,18 +53,47 @@ def sentences(document: Document) -> list[str]:
     return ["".join(span for span in each if isinstance(span, str)) for each in texts]
 
 
-@pytest.mark.parametrize("target", [*COVERED, *WORKED])
+@pytest.mark.parametrize("target", [*COVERED, *WORKED, *MODELS])
 def test_a_page_is_in_its_language_throughout(target):
-    document = notes(target, lang="ro").document
-    texts = sentences(document)
+    texts = sentences(notes(target, lang="ro", measure=None).document)
     assert label("ro", "from_code") not in texts
-    for text in texts:
-        assert not ENGLISH.search(text), text
+    assert [text for text in texts if ENGLISH.search(text)] == []
+
+
+def test_the_notes_of_nobody_are_cited_in_the_language_of_the_page():
+    texts = sentences(notes("softmax", lang="ro", measure=None).document)
     assert any(text.startswith("Anonymous, ") for text in texts)
 
 
+@pytest.mark.parametrize("module", [layers, losses, models])
+def test_every_class_is_introduced_in_romanian(module):
+    classes = [each for each in map(vars(module).get, dir(module)) if isinstance(each, type)]
+    written = [each for each in classes if issubclass(each, Layer | losses.Loss)]
+    first = {each.__name__: introduction(each) for each in written if each not in BASES}
+    assert {name: text for name, text in first.items() if not is_translated(text, "ro")} == {}
+
+
+def test_a_picture_names_its_layers_in_romanian():
+    layer = layers.Sequential(
+        layers.Conv2d(1, 2, 3, dtype=np.float64, rng=np.random.default_rng(0))
+    )
+    document = model_document(layer, np.ones((1, 1, 4, 4)), title="x", lang="ro")
+    drawn = [block for block in opened(document.blocks) if isinstance(block, Figure)]
+    assert any("Convoluție" in each.svg for each in drawn)
+
+
+def cube(x):
+    return x**3, x
+
+
+def cube_backward(dy, x):
+    """Backward of somebody."""
+    return 3.0 * dy * x**2
+
+
 def test_a_page_that_is_not_translated_says_so():
-    assert Paragraph(label("ro", "from_code")) in notes("gelu", lang="ro").document.blocks
+    page = notes((cube, cube_backward), np.ones(3), lang="ro").document
+    assert Paragraph(label("ro", "from_code")) in page.blocks
 
 
 def test_translations_keep_code_and_letters():

@@ -21,7 +21,7 @@ from handgrad.documents.formulas.formula import (
     Symbol,
     row,
 )
-from handgrad.equations.parts import ATOM, CONDITION, PRODUCT, SUM, Part, fenced
+from handgrad.equations.parts import ATOM, CONDITION, PRODUCT, SUM, UNARY, Part, fenced
 from handgrad.equations.parts import power as raised
 from handgrad.program.node import Loop, Node
 from handgrad.program.sizes import Quotient, Size
@@ -69,7 +69,8 @@ class Formulas:
 
     def part(self, node: Node) -> Part:
         if node in self.symbols:
-            return Part(self.symbols.of(node), ATOM)
+            symbol = self.symbols.of(node)
+            return Part(symbol, UNARY if isinstance(symbol, Fraction) else ATOM)
         return self.inside(node)
 
     def inside(self, node: Node) -> Part:

@@ -102,14 +102,13 @@ def turned_over(writer: Writing, node: Node) -> Part:
 def selected(writer: Writing, node: Node) -> Part:
     """x with its index below it."""
     x, *arrays = node.args
-    index = separated(tuple(_place(writer, each, arrays) for each in node.attrs["index"]))
-    return subscripted(writer.part(x), index)
+    return subscripted(writer.part(x), _index(writer, x, node.attrs["index"], arrays))
 
 
 def stored(writer: Writing, node: Node) -> Part:
     """An array that was written into, or added to: the latest value first."""
     x, value, *arrays = node.args
-    index = separated(tuple(_place(writer, each, arrays) for each in node.attrs["index"]))
+    index = _index(writer, x, node.attrs["index"], arrays)
     new = writer.of(value)
     if node.op == "add_at":
         new = row(writer.of(x, SUM), Sign("+"), writer.of(value, SUM))
@@ -117,16 +116,37 @@ def stored(writer: Writing, node: Node) -> Part:
     return Part(Cases(rows), CONDITION)
 
 
-def _place(writer: Writing, part: Any, arrays: list[Node]) -> Formula:
-    if isinstance(part, Slot):
-        return writer.of(arrays[part.at])
-    if isinstance(part, slice):
-        return _slice(writer, part)
-    return Sign("∗") if part is None else writer.size(part).formula
+def _index(writer: Writing, x: Node, index: tuple[Any, ...], arrays: list[Node]) -> Formula:
+    """An index of an array: of a slice the first and the last position, counted from 0."""
+    found: list[Formula] = []
+    axis = 0
+    for part in index:
+        if isinstance(part, Slot):
+            found.append(writer.of(arrays[part.at]))
+            axis += arrays[part.at].ndim if arrays[part.at].kind == "b" else 1
+        elif isinstance(part, slice):
+            found.append(_span(writer, part, Size.of(x.shape[axis])))
+            axis += 1
+        else:
+            found.append(Sign("∗") if part is None else writer.size(part).formula)
+            axis += part is not None
+    return separated(tuple(found))
 
 
-def _slice(writer: Writing, part: slice) -> Formula:
-    start = [] if part.start is None else [writer.size(part.start).formula]
-    stop = [] if part.stop is None else [writer.size(part.stop).formula]
-    step = [] if part.step is None else [Sign(":"), writer.size(part.step).formula]
-    return row(*start, Sign(":"), *stop, *step)
+def _span(writer: Writing, part: slice, length: Size) -> Formula:
+    step = 1 if part.step is None else Size.of(part.step).constant
+    if (part.start, part.stop, step) == (None, None, 1):
+        return Sign(":")
+    is_back = step is not None and step < 0
+    first, last = (length - 1, Size.of(0)) if is_back else (Size.of(0), length - 1)
+    if part.start is not None:
+        first = _from_front(part.start, length)
+    if part.stop is not None:
+        last = _from_front(part.stop, length) + (1 if is_back else -1)
+    between = [] if step == 1 else [writer.size(first + (part.step or 1)).formula, Sign("⋯")]
+    return row(writer.size(first).formula, Sign("⋯"), *between, writer.size(last).formula)
+
+
+def _from_front(end: Any, length: Size) -> Size:
+    end = Size.of(end)
+    return length + end if end.constant is not None and end.constant < 0 else end

@@ -112,6 +112,11 @@ def product(writer: Writing, node: Node) -> Part:
     if right.op == "const" and left.op != "const":
         left, right = right, left
     factors = writer.of(left, PRODUCT), writer.of(right, PRODUCT)
+    for one, other in (factors, factors[::-1]):
+        if isinstance(one, Fraction) and one.numerator == _ONE:
+            if isinstance(other, Symbol | Script | Accent):
+                return Part(Fraction(other, one.denominator), UNARY)
+            return Part(beside(one, other), PRODUCT)
     if left.ndim and right.ndim:
         return Part(row(factors[0], Sign("⊙"), factors[1]), PRODUCT)
     return Part(beside(*factors), PRODUCT)

@@ -9,8 +9,10 @@ from typing import Final
 
 from handgrad.documents.formulas.formula import (
     Accent,
+    Fenced,
     Formula,
     FormulaRow,
+    Fraction,
     Number,
     Script,
     Sign,
@@ -110,7 +112,10 @@ class NodeSymbols:
         return {*self._bases.values(), *self._letters.values(), *map(Symbol, _TAKEN)}
 
     def _adjoint(self, name: str) -> Formula | None:
-        return row(Symbol("d"), self.named(name[1:])) if self._is_adjoint(name) else None
+        if not self._is_adjoint(name):
+            return None
+        of = self.named(name[1:])
+        return row(Symbol("d"), Fenced(of) if isinstance(of, Fraction) else of)
 
     def _is_adjoint(self, name: str) -> bool:
         """True for d and a name; what comes out may have no name in the forward, as y of dy."""
@@ -121,7 +126,8 @@ class NodeSymbols:
         if self._is_adjoint(name):
             return None
         found = self._glossary.symbol(name)
-        base = found.base if isinstance(found, Script) else found
+        whole = found.denominator if isinstance(found, Fraction) else found
+        base = whole.base if isinstance(whole, Script) else whole
         is_one = isinstance(base, Symbol | Accent) and found != Symbol("d")
         return found if is_one and found not in self._taken - set(map(Symbol, _TAKEN[1:])) else None
 
@@ -174,6 +180,8 @@ def _again(base: Formula, time: int, times: int) -> Formula:
     if isinstance(base, FormulaRow):
         *before, last = base.parts
         return row(*before, _again(last, time, times))
+    if isinstance(base, Fraction):
+        return Fraction(base.numerator, _again(base.denominator, time, times))
     whole = base if isinstance(base, Script) else Script(base)
     inner, below, above = whole.base, whole.sub, whole.sup
     if times > _PRIMES + 1 and below is None:

@@ -27,6 +27,7 @@ from handgrad.documents.formulas.formula import (
     separated,
 )
 from handgrad.equations import notations
+from handgrad.equations.indexing import places
 from handgrad.equations.parts import ATOM, BIG, CONDITION, SUM, UNARY, Part, power
 from handgrad.equations.shaping import (
     SHAPING,
@@ -63,16 +64,19 @@ def written(writer: Writes, node: Node) -> Part | None:
 
 
 def called(writer: Writes, node: Node) -> Part:
-    """name(a, b; axis = 1), unless there is a sign for it."""
+    """name_1(a, b) with its settings below it, unless there is a sign for it."""
     if node.op in notations.ELEMENTWISE:
         return notations.ELEMENTWISE[node.op](writer, node, ())
     if not all(map(_is_setting, (*node.args, *node.kwargs.values()))):
         raise ProgramError(f"notes: {node.op} takes an object that is no array")
     inside = separated(tuple(writer.write(each, SUM) for each in node.args))
-    for key, value in node.kwargs.items():
-        if value is not None and not isinstance(value, type | np.dtype):
-            inside = row(inside, Sign(";"), Text(key), Sign("="), writer.write(value, SUM))
-    return Part(row(by_name(writer, node), Fenced(inside)), UNARY)
+    below = tuple(
+        writer.write(value, SUM)
+        for value in node.kwargs.values()
+        if value is not None and not isinstance(value, type | np.dtype)
+    )
+    name = by_name(writer, node)
+    return Part(row(Script(name, separated(below)) if below else name, Fenced(inside)), UNARY)
 
 
 # Shapes
@@ -141,10 +145,10 @@ def _arranged(writer: Writes, node: Node) -> Part:
 
 
 def _item(writer: Writes, node: Node) -> Part:
-    """x_[1:, :]; where only axes are added, the shape says it."""
+    """x_[1⋯6, :]; where only axes are added, the shape says it."""
     value, index = node.args
     kept = tuple(each for each in positions(index) if each is not None)
-    inside = Script(_base(writer, value), _index(writer, kept))
+    inside = Script(_base(writer, value), _index(writer, value, kept))
     if len(kept) == len(positions(index)):
         return Part(inside, ATOM)
     return _in_shape("reshape", writer, node, inside)
@@ -156,18 +160,8 @@ def _base(writer: Writes, value: Any) -> Formula:
     return formula if isinstance(formula, Symbol | Text) else Fenced(formula)
 
 
-def _index(writer: Writes, every: tuple[Any, ...]) -> Formula:
-    return Fenced(separated(tuple(_position(writer, each) for each in every)), "[")
-
-
-def _position(writer: Writes, position: Any) -> Formula:
-    if position is ...:
-        return Sign("⋯")
-    if not isinstance(position, slice):
-        return writer.write(position, SUM)
-    parts = [position.start, position.stop, *([] if position.step is None else [position.step])]
-    ends = tuple(row() if each is None else writer.write(each, SUM) for each in parts)
-    return separated(ends, ":")
+def _index(writer: Writes, value: Any, index: Any) -> Formula:
+    return Fenced(separated(tuple(places(writer, value, index))), "[")
 
 
 def _element(writer: Writes, node: Node) -> Part:
@@ -175,7 +169,8 @@ def _element(writer: Writes, node: Node) -> Part:
     if whole.op == "blocks":
         width = node.value.shape[-1]
         part = slice(position * width, (position + 1) * width)
-        return Part(Script(_base(writer, whole.args[0]), _index(writer, (..., part))), ATOM)
+        of = whole.args[0]
+        return Part(Script(_base(writer, of), _index(writer, of, (..., part))), ATOM)
     return Part(Script(Fenced(writer.write(whole)), Number(str(position))), ATOM)
 
 
@@ -184,7 +179,7 @@ def _stored(writer: Writes, node: Node) -> Part:
     rows: list[tuple[Formula, Formula]] = []
     while (node.op == "store" and not writer.has_symbol(node)) or not rows:
         base, index, value = node.args
-        where = row(Text("at "), _index(writer, positions(index)))
+        where = row(Text("at "), _index(writer, base, index))
         rows.append((writer.write(value, SUM), where))
         node = base
     if node.op not in _EMPTY:
@@ -204,6 +199,16 @@ def _joined(writer: Writes, node: Node) -> Part:
         return Part(Fenced(separated(parts, "∣" if axis == axes - 1 else ";"), "["), ATOM)
     name = Script(Operator("concat"), Number(str(axis)))
     return Part(row(name, Fenced(separated(parts))), UNARY)
+
+
+def _stacked(writer: Writes, node: Node) -> Part:
+    """(a, b) along a new first axis; along another one it stands below the name."""
+    axis = argument(node, 1, "axis") or 0
+    inside = Fenced(separated(tuple(map(writer.write, node.args[0]))))
+    if axis == 0:
+        return Part(inside, ATOM)
+    below = Number(str(axis % np.ndim(node.value)))
+    return Part(row(Script(Operator("stack"), below), inside), UNARY)
 
 
 def _reduced(writer: Writes, node: Node) -> Part:
@@ -243,4 +248,5 @@ _NOTATIONS: Final[dict[str, Callable[[Writes, Node], Part]]] = {
     "element": _element,
     "store": _stored,
     "concat": _joined,
+    "stack": _stacked,
 }

@@ -7,8 +7,9 @@ on the gradient that comes in: `du` in an activation's slope is u′, a derivati
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from types import MappingProxyType
 from typing import Final
 
@@ -72,7 +73,26 @@ _TABLE: Final[Mapping[str, Formula]] = {
     "squares": Script(Symbol("Delta"), sup=_SQUARED),
     "scale": Symbol("c"),
     "factor": Symbol("c"),
+    "out": Symbol("y"),
+    "output": Symbol("y"),
     "target": Symbol("t"),
+    "targets": Symbol("l"),
+    "labels": Script(Symbol("l"), sup=_PRIME),
+    "labels_of_each": Accent("bar", Symbol("ell")),
+    "length": Symbol("ell"),
+    "last": Script(Symbol("s"), sup=Sign("∗")),
+    "is_impossible": Script(Symbol("kappa"), Sign("∅")),
+    "dx_possible": Script(Symbol("delta"), _X),
+    "batch": Symbol("N"),
+    "loss": Symbol("J"),
+    "smooth": Symbol("u"),
+    "gates": Symbol("Gamma"),
+    "count": Symbol("nu"),
+    "dropout_p": Symbol("p"),
+    "ignore_index": _letter("c", sub="ign"),
+    "padding_idx": _letter("v", sub="pad"),
+    "states_before": Accent("bar", Symbol("h")),
+    "positive_part": Script(_X, sup=Sign("+")),
     "losses": Symbol("ell"),
     "classes": Symbol("C"),
     "label_smoothing": Symbol("s"),
@@ -137,10 +157,16 @@ _TABLE: Final[Mapping[str, Formula]] = {
     "inv_h": Fraction(Number("1"), _norm("h")),
 }
 
+#: The symbols of words whose letter another name has.
+_SECOND: Final[Mapping[str, Formula]] = {"target": Script(Symbol("t"), sup=Sign("∗"))}
+#: Letters for names without one of their own, where those of the name are taken.
+_SPARE: Final = "uvwsabcfghpqrz"
+#: Letters that mean something else: a difference, the base of exp, and indices.
+_MEANT: Final = "deijklmnt"
 #: Letters of what windows move over, which is computed and no input.
 _IMAGES: Final = frozenset({"v"})
 #: Words in front of a name, each a function of the rest.
-_PREFIXES: Final = ("mean", "expected", "minus", "log", "exp", "sqrt", "tanh")
+_PREFIXES: Final = ("mean", "expected", "minus", "pre", "log", "exp", "sqrt", "tanh")
 _ACCENTS: Final = {"hat": "hat", "bar": "bar", "tilde": "tilde"}
 _AXES: Final = frozenset("hwd")
 _PARAMETERS: Final = ("weight", "bias")
@@ -158,8 +184,8 @@ class Glossary:
     `known` are the names of their variables; `gradients` says of which name each gradient is one;
     `derivatives` are names that begin with d and do not depend on the gradient that comes in;
     `capitals` single letters that are matrices; `vectors` what has at most one axis; `primes` how
-    often a name was set anew; `words` the names that are written out, because their letter is
-    taken.
+    often a name was set anew; `given` the symbols of names that have none by the rules, or whose
+    symbol is taken.
     """
 
     known: frozenset[str] = frozenset()
@@ -167,7 +193,7 @@ class Glossary:
     derivatives: frozenset[str] = frozenset()
     capitals: frozenset[str] = frozenset()
     vectors: frozenset[str] = frozenset()
-    words: frozenset[str] = frozenset()
+    given: Mapping[str, Formula] = field(default_factory=lambda: MappingProxyType({}))
     #: The names of outputs and of gradients that are returned; each has an equation.
     results: frozenset[str] = frozenset()
     #: Every letter that is a symbol already, and so no index.
@@ -194,10 +220,25 @@ class Glossary:
         """True where a name is a variable, or has a symbol by the rules."""
         return name in self.known or self._parsed(name) is not None
 
+    def is_word(self, name: str) -> bool:
+        """True for a name that says more than the letter that stands for it."""
+        return name in self.given or isinstance(self._found(name), Text)
+
+    def free(self, name: str, taken: Container[Formula]) -> Formula:
+        """A symbol for a name that has none: a letter of it that is free, or another that is."""
+        if name in _SECOND and _SECOND[name] not in taken:
+            return _SECOND[name]
+        own = [each for each in name.lower() if each.isascii() and each.isalpha()]
+        for each in (*own, *_SPARE):
+            if each not in _MEANT and Symbol(each) not in taken:
+                return Symbol(each)
+        numbered = (Script(Symbol("u"), Number(str(i))) for i in count(1))
+        return next(each for each in numbered if each not in taken)
+
     def _found(self, name: str) -> Formula:
         plain = name.rstrip("_").removeprefix("_")
-        if name in self.words:
-            return Text(plain.replace("_", " "))
+        if name in self.given:
+            return self.given[name]
         if name == self.loss:
             return Symbol("L")
         found = self._parsed(plain)
@@ -242,6 +283,8 @@ class Glossary:
                     return Fenced(rest, "⟨")
                 case "minus":
                     return row(Sign("−"), rest)
+                case "pre":
+                    return subscript(rest, Text("pre"))
             return applied(prefix, rest)
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from handgrad.documents.formulas.formula import (
@@ -37,10 +38,10 @@ def indexed(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     own = _subscripts_of_whole(writer, node, subscripts)
     if own is not None:
         return writer.part(value, own)
-    every = list(positions(index))
-    while every and every[0] is ...:
+    every = list(places(writer, value, index))
+    while every[:1] == [Sign("⋯")]:
         every.pop(0)
-    below = separated(tuple(position(writer, each) for each in every))
+    below = separated(tuple(every))
     found, outer = subscripted(writer.part(value), below), subscript_of(subscripts)
     return found if outer is None else Part(Script(Fenced(found.formula), outer), ATOM)
 
@@ -114,20 +115,46 @@ def _fixed(writer: Writes, value: Any, size: Size) -> Formula | None:
     return moved(writer.scope.dimensions.size(size), value + 1)
 
 
-def position(writer: Writes, each: Any) -> Formula:
-    """One part of an index: a number, a name, or a slice as the code writes it."""
-    if isinstance(each, slice):
-        parts: list[Formula] = [Sign(":")]
-        if each.start is not None:
-            parts.insert(0, bound(writer, each.start))
-        if each.stop is not None:
-            parts.append(bound(writer, each.stop))
-        if each.step is not None:
-            parts += [Sign(":"), writer.write(each.step)]
-        return row(*parts)
-    if each is None or each is ...:
-        return Sign(":") if each is None else Sign("⋯")
-    return writer.write(each)
+def places(writer: Writes, value: Any, index: Any) -> Iterator[Formula]:
+    """The parts of an index: a number, a name, or a slice from its first position to its last."""
+    every, sizes, axis = positions(index), shape(value), 0
+    for i, each in enumerate(every):
+        if each is None or each is ...:
+            yield Sign(":") if each is None else Sign("⋯")
+            if each is ...:
+                axis = len(sizes) - sum(other is not None for other in every[i + 1 :])
+            continue
+        if isinstance(each, slice):
+            yield _span(writer, each, writer.scope.dimensions.size(sizes[axis]))
+        else:
+            yield writer.write(each)
+        axis += 1
+
+
+def _span(writer: Writes, each: slice, size: Formula) -> Formula:
+    """A slice by its first and last position, counted from 0: 1⋯T − 1, and : for all of `size`.
+
+    Of steps other than 1 the second position stands between them.
+    """
+    if each == _WHOLE:
+        return Sign(":")
+    step = 1 if each.step is None else number(each.step)
+    backward = type(step) is int and step < 0
+    ends = moved(size, -1), Number("0")
+    first, last = ends if backward else ends[::-1]
+    if each.start is not None:
+        first = _end(writer, each.start, size)
+    if each.stop is not None:
+        last = moved(_end(writer, each.stop, size), 1 if backward else -1)
+    between = [] if step == 1 else [moved(first, step), Sign("⋯")]
+    return row(first, Sign("⋯"), *between, last)
+
+
+def _end(writer: Writes, value: Any, size: Formula) -> Formula:
+    """An end of a slice, from the front."""
+    if type(value) is int and value < 0:
+        return moved(size, value)
+    return bound(writer, value)
 
 
 def bound(writer: Writes, value: Any) -> Formula:

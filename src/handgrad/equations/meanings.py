@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from handgrad.documents.formulas.formula import Formula, Number, Text
+from handgrad.documents.formulas.formula import Formula, Number
 from handgrad.equations.derived import Arrived, Meaning
 from handgrad.equations.lines import EquationWriter
 from handgrad.equations.shaping import shape, whole_number
@@ -152,7 +152,7 @@ def kept(lines: EquationWriter) -> Iterator[Meaning]:
             writer = Writer(scope)
             bare = writer.bare(value)
             symbol = scope.glossary.symbol(name)
-            if bare in scope.symbols or isinstance(symbol, Text):
+            if bare in scope.symbols or scope.glossary.is_word(name):
                 symbol = writer.result(value)
             sizes = scope.dimensions.shape(shape(value))
             yield Meaning(symbol, name, shape=sizes, value=value.value)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from handgrad.documents.formulas.formula import Formula, FormulaRow, Script, Symbol
+from handgrad.documents.formulas.formula import Formula, FormulaRow, Script, Symbol, Text
 from handgrad.equations.glossary import Glossary, canonical, is_word
 from handgrad.equations.pairing import Statement, is_number, statements
 from handgrad.equations.subject import Subject, parameters
@@ -55,7 +55,7 @@ def glossary_of(
         derivatives=derivatives,
         results=frozenset({*returned, *outputs} - {""}),
     )
-    glossary = replace(glossary, words=_written_out(glossary, values))
+    glossary = replace(glossary, given=_given(glossary, values))
     return replace(glossary, letters=_letters(glossary, values, names.loop_names()))
 
 
@@ -229,18 +229,23 @@ def stem(name: str, counters: set[str]) -> str:
     return name
 
 
-def _written_out(glossary: Glossary, values: dict[str, Any]) -> frozenset[str]:
-    """Words of the table whose letter is taken by another name."""
+def _given(glossary: Glossary, values: dict[str, Any]) -> dict[str, Formula]:
+    """Symbols for words of the table whose letter another name has, and for all that is in no
+    table."""
     taken: dict[Formula, str] = {}
-    words = set()
+    without = []
     for name in sorted(values, key=lambda each: (is_word(each), len(each))):
         if name in glossary.gradients or isinstance(values[name], list):
             continue  # an element of a list has an index besides
         symbol = glossary.symbol(name)
-        owner = taken.setdefault(symbol, name)
-        if canonical(owner) != canonical(name) and is_word(name):
-            words.add(name)
-    return frozenset(words)
+        is_new = not isinstance(symbol, Text)
+        owner = taken.setdefault(symbol, name) if is_new else ""
+        if not owner or (canonical(owner) != canonical(name) and is_word(name)):
+            without.append(name)
+    found: dict[str, Formula] = {}
+    for name in without:
+        found[name] = glossary.free(name, {*taken, *found.values()})
+    return found
 
 
 def _letters(glossary: Glossary, values: dict[str, Any], loop_names: set[str]) -> frozenset[str]:

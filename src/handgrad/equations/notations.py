@@ -42,7 +42,7 @@ from handgrad.equations.parts import (
     subscripted,
 )
 from handgrad.equations.places import moved, turned
-from handgrad.equations.shaping import Subscripts, axis_of, number, positions, shape
+from handgrad.equations.shaping import Subscripts, axis_of, number, shape
 from handgrad.equations.shaping import argument as given
 from handgrad.equations.shaping import stacked as stacked_arrays
 from handgrad.equations.words import by_name, explain
@@ -194,6 +194,13 @@ def taken(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     return subscripted(writer.part(node.args[0]), writer.write(node.args[1]))
 
 
+def looked_up(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
+    """Of a table of logarithms the entry that the second array says."""
+    return subscripted(
+        Part(Fenced(writer.write(node.args[0])), ATOM), writer.write(node.args[1], SUM)
+    )
+
+
 def stacked(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """The arrays of a list together: (V_τ)_τ, or (a, b); of those of a sequence one step."""
     arrays = stacked_arrays(node)
@@ -220,7 +227,7 @@ def stored(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
         if view.op != "getitem":
             return named(writer, node, subscripts)
         value, index = index, view.args[1]
-    where = separated(tuple(indexing.position(writer, each) for each in positions(index)))
+    where = separated(tuple(indexing.places(writer, base, index)))
     rows = (
         (writer.write(value, SUM), row(Text("at "), Fenced(where, "["))),
         (writer.write(base, SUM), Text(writer.scope.words[1])),
@@ -346,6 +353,7 @@ NOTATIONS: Final[dict[str, Notation]] = {
     "arange": count,
     "flip": flipped,
     "take": taken,
+    **dict.fromkeys(("at_labels", "at_state"), looked_up),
     "total": families.total,
     "stack": stacked,
     "store": stacked,

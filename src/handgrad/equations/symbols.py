@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.documents.formulas.formula import Formula, Script, Text
+from handgrad.documents.formulas.formula import Formula
 from handgrad.equations import families, indexing
 from handgrad.equations.comparisons import only_selects, places
 from handgrad.equations.naming import StatementNames, stem
@@ -221,7 +221,7 @@ class NodeNamer:
                 return True
         elif inner.op == "store" and stacked(self._last_store(inner)) is not None:
             return True  # the whole is a sequence once the loop is done
-        is_word = isinstance(self.scope.glossary.symbol(name), Text)
+        is_word = self.scope.glossary.is_word(name)
         if inner.op == "getitem":
             array, index = inner.args
             is_part = all(isinstance(each, slice) or each is ... for each in positions(index))
@@ -259,8 +259,7 @@ class NodeNamer:
         if len(use.names) == 1 and (there.site, use.names[0]) in scope.carried:
             value = use.values[0]
             return isinstance(value, Node) and value.op == "where"
-        symbol = scope.glossary.symbol(self._base(statement, name, node))
-        return isinstance(symbol.base if isinstance(symbol, Script) else symbol, Text)
+        return scope.glossary.is_word(self._base(statement, name, node))
 
     # Symbols
 

@@ -8,6 +8,7 @@ from handgrad.documents.formulas.formula import (
     Big,
     Fenced,
     Formula,
+    Number,
     Script,
     Sign,
     Symbol,
@@ -118,7 +119,11 @@ def summed_to(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
 
 
 def drawn(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
-    """A random mask: with which probability."""
-    numbers = [writer.write(each) for each in node.args if isinstance(number(each), float)]
+    """A random mask, 1 with the probability 1 − p."""
+    numbers = tuple(
+        row(Number("1"), Sign("−"), writer.write(each, PRODUCT))
+        for each in node.args
+        if isinstance(number(each), float)
+    )
     word = by_name(writer, node)
-    return Part(row(word, Fenced(separated(tuple(numbers)) if numbers else row())), UNARY)
+    return Part(row(word, Fenced(separated(numbers) if numbers else row())), UNARY)

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from handgrad.documents.formulas.formula import Formula, Operator, Text
 from handgrad.equations.writes import Writes
 from handgrad.program import Node
 from handgrad.program.functions import LIBRARIES
 
+#: Functions of several words, by the one that says most.
+_WORDS: Final[Mapping[str, str]] = {
+    "active_steps": "active",
+    "draw_mask": "Bernoulli",
+    "extended_labels": "ext",
+    "in_time_order": "ordered",
+    "merge_heads": "merge",
+    "split_heads": "heads",
+}
+
 
 def by_name(writer: Writes, node: Node) -> Formula:
     """The function's name, explained beside the symbols."""
-    plain = node.op.strip("_") or "f"
+    plain = _WORDS.get(node.op, node.op.strip("_") or "f")
     word = Operator(plain) if plain.isascii() and plain.isalnum() else Text(plain.replace("_", " "))
     explain(writer, node, word)
     return word

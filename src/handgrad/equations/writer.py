@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
+from string import ascii_letters
 from typing import Any, Final
 
 import numpy as np
@@ -382,7 +383,9 @@ class Writer:
         letters = self.scope.glossary.letters | set(taken)
         dimension = self.scope.dimensions.letter(size)
         wanted = [dimension[0].lower()] if dimension else []
-        found = next(each for each in [*wanted, *_INDEX_LETTERS, "a"] if each not in letters)
+        found = next(
+            each for each in [*wanted, *_INDEX_LETTERS, *ascii_letters] if each not in letters
+        )
         taken.append(found)
         return Symbol(found)
 

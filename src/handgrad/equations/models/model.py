@@ -29,6 +29,7 @@ from handgrad.equations.models.sample import (
 )
 from handgrad.equations.models.sections import Sections
 from handgrad.equations.models.steps import WrittenNode
+from handgrad.equations.translations import named
 from handgrad.errors import ArgumentError
 from handgrad.layers import Layer
 from handgrad.optimizers import SGD, Optimizer
@@ -155,7 +156,7 @@ def _written(
     blocks: list[Block] = list(overview.drawings(overview.plan(chain, written), loss, lang))
     if refused:
         blocks.append(Paragraph((f"{label(lang, 'model_too_large')} ", Mono(refused), ".")))
-    sections = Sections(flow, chain, type(loss).__name__, numbers)
+    sections = Sections(flow, chain, named(type(loss).__name__, lang), numbers)
     if numbers:
         blocks += sections.given(x, parameters)
     blocks += sections.forward(written, last)

@@ -31,6 +31,7 @@ from handgrad.equations.models.planner import plan_of_parts
 from handgrad.equations.models.steps import WrittenNode
 from handgrad.equations.models.symbols import LOSS
 from handgrad.equations.models.tikz import tikz
+from handgrad.equations.translations import named
 
 #: The symbols of a node's parameters, by their names.
 Symbols = Callable[[Node], Mapping[str, Formula]]
@@ -65,12 +66,13 @@ def table(costs: Sequence[Cost], examples: int, lang: str) -> Details:
     )
 
 
-def kind(node: Node) -> str:
+def kind(node: Node, lang: str) -> str:
     """The layer and its activation: Dense, relu."""
     activation = activation_of(node)
     name = type(node.layer).__name__
     if name == "Activation":
-        return str(getattr(node.layer, "name", name))
+        return str(getattr(node.layer, "name", named(name, lang)))
+    name = named(name, lang)
     return name if activation in (None, "identity") else f"{name}, {activation}"
 
 
@@ -79,7 +81,7 @@ def drawings(plan: DataFlow, loss: Any, lang: str) -> Iterator[Block]:
     start = (label(lang, "input"),)
     end: tuple[Label, ...] = (label(lang, "output"),)
     if loss is not None:
-        end = (type(loss).__name__, LOSS)
+        end = (named(type(loss).__name__, lang), LOSS)
     found = pages(plan, start, end)
     for i, page in enumerate(found):
         title = label(lang, "model_drawing")
@@ -106,7 +108,7 @@ def plan(chain: Chain, written: Sequence[WrittenNode]) -> DataFlow:
 def layers(flow: Flow, symbols: Symbols = parameters_of, lang: str = "en") -> DataFlow:
     """The layers of a model, each with its parameters in its box."""
     texts = {
-        node.number: _fitting(f"{node.number}  {kind(node)}", *symbols(node).values())
+        node.number: _fitting(f"{node.number}  {kind(node, lang)}", *symbols(node).values())
         for node in flow.nodes
         if not node.is_sum
     }
@@ -117,7 +119,7 @@ def _row(cost: Cost, lang: str, *, several: bool) -> tuple[Content, ...]:
     node = cost.node
     return (
         Link(str(node.number), f"#forward-{node.number}") if several else str(node.number),
-        (f"{kind(node)} ", Mono(node.name)) if node.name else kind(node),
+        (f"{kind(node, lang)} ", Mono(node.name)) if node.name else kind(node, lang),
         "×".join(map(str, node.shape)) or "1",
         _count(cost.parameters, lang),
         _count(cost.cached, lang),

@@ -47,6 +47,7 @@ from handgrad.equations.models.symbols import (
     uncopied,
     value_symbol,
 )
+from handgrad.equations.translations import named
 from handgrad.layers import Layer
 
 
@@ -196,7 +197,8 @@ class _Planner:
         for each in groups:
             name = key.rpartition("/")[2]
             if len(groups) > 1 or not name:
-                name = each[-1][0].path.rpartition(".")[2] or name or type(self.layer).__name__
+                own = named(type(self.layer).__name__, self.lang)
+                name = each[-1][0].path.rpartition(".")[2] or name or own
             self._box(name, each, scope, later)
 
     def _apart(self, equations: Sequence[Told], scope: DrawnScope) -> list[list[Told]]:

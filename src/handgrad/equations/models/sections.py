@@ -55,6 +55,7 @@ from handgrad.equations.models.symbols import (
 from handgrad.equations.models.update import PARAMETER, settings_of, update_rule, updated
 from handgrad.equations.shaping import shape as shape_of
 from handgrad.equations.tracing import in_order
+from handgrad.equations.translations import translated
 from handgrad.equations.written import Board, assigned, settings, updated_line
 from handgrad.optimizers import Optimizer
 
@@ -219,7 +220,13 @@ class Sections:
         for each in part.functions:
             if each.name not in FUSED and each.symbol not in self._told:
                 self._told.add(each.symbol)
-                yield Paragraph((each.symbol, ": ", *spans(docstrings.prose(each.words))))
+                yield Paragraph(
+                    (
+                        each.symbol,
+                        ": ",
+                        *spans(docstrings.prose(translated(each.words, self.chain.lang))),
+                    )
+                )
         yield from self.board.lines(part.equations)
         inside = {each for equation in part.equations for each in parts_in(equation.right)}
         for name, options in activations_of(self.flow).items():
@@ -272,7 +279,7 @@ class Sections:
                 yield from self._node(step, step.backward, "backward")
             for other in step.others:
                 yield Heading(Mono(other.name), 2, f"{other.name}-{len(step.others)}")
-                yield Paragraph(docstrings.prose(other.words))
+                yield Paragraph(docstrings.prose(translated(other.words, self.chain.lang)))
                 yield from self._parts(other.parts, other.name)
         needed = self.flow.needed
         taken = {
@@ -307,7 +314,7 @@ class Sections:
         node = step.node
         if node is None:
             return Heading(self.loss, 2, f"{part}-loss")
-        words = f"{node.number}. {overview.kind(node)}"
+        words = f"{node.number}. {overview.kind(node, self.chain.lang)}"
         content: Content = (f"{words} ", Mono(node.name)) if node.name else words
         return Heading(content, 2, f"{part}-{node.number}")
 
