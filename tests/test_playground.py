@@ -22,9 +22,9 @@ from docs.playground.page import session
 
 EXAMPLES = {path.stem: example(path) for path in sorted((HERE / "examples").glob("[!_]*.py"))}
 FAULTS = {
-    "attention": "the scale 1/√q.shape[1] is missing",
-    "embedding": "dweight is overwritten where a sum belongs",
-    "layer_norm": "term −mean(dx̂) has the wrong sign",
+    "attention": "the factor 1/√q.shape[1] is missing",
+    "embedding": "dweight[tokens] is overwritten where a sum belongs",
+    "layer_norm": "mean(dx̂) has the wrong sign",
     "linear": None,
 }
 

@@ -254,9 +254,9 @@ HEADS = Exercise(
         Bug(
             heads_probabilities_without_mask,
             "backward computes the probabilities again and forgets the mask",
-            kinds("mask forgotten", "masked rows"),
+            kinds("mask forgotten", "masked rows", "stale variable"),
             ("q", "k", "v"),
-            ("mask",),
+            ("mask", "c['p'] for p"),
         ),
         Bug(
             heads_scale_in_dq_only,

@@ -148,7 +148,7 @@ EMBEDDING = Exercise(
         Bug(
             embedding_averaged,
             "the mean over the positions of a token, not the sum",
-            kinds("mean for sum", "some rows"),
+            kinds("mean for sum", "some rows", "extra factor"),
             ("weight",),
         ),
     ),
@@ -290,7 +290,7 @@ RELU_MAX_POOL = Exercise(
             "x == max in a window of zeros is true four times, and ReLU's mask is left out",
             kinds("mask forgotten", "masked rows"),
             ("x",),
-            ("x ≤ 0",),
+            ("x ≤ 0", "x > 0"),
         ),
     ),
 )

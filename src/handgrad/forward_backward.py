@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -36,13 +36,6 @@ class ForwardBackward:
     withheld: tuple[str, ...] = ()
     #: True where it is called in a way of its own, so that it is not compared with an op.
     is_adapted: bool = False
-    #: The Python function in which backward's mathematics is written, if its source can be read.
-    source: Callable[..., Any] | None = None
-    #: The same for forward, and the settings that it is called with.
-    forward_source: Callable[..., Any] | None = None
-    forward_options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    #: The arguments of backward's function, from the inputs, dy and the cache; else (dy, cache).
-    source_arguments: Callable[[Sequence[Any], Nested, Any], tuple[Any, ...]] | None = None
     #: A context in which that function computes as backward does, such as with 64 bits.
     context: Callable[[], AbstractContextManager[Any]] = nullcontext
     #: The name of the op that this is, or is meant to be, if known.

@@ -150,7 +150,7 @@ def test_a_wrong_gradient_of_a_parameter_is_named(kind):
     assert report.verdict == "wrong"
     (fault,) = report.faults
     name = OBJECTS[kind][0]
-    assert (fault.gradient, fault.kind) == (name, "scaled")
+    assert (fault.gradient, fault.kind) == (name, "extra factor")
     assert f"d{name}: is twice what it should be" in fault.message
 
 

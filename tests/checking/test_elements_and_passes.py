@@ -58,7 +58,7 @@ def test_a_factor_from_one_pass_to_the_next_is_named():
     assert hg.check((leaky, with_rate), *inputs, wrt=["x"]).ok
     fault = only_kind((leaky, without_rate), *inputs, wrt=["x"])
     assert fault.kind == "factor missing"
-    assert "the factor _rate of dh from one pass to the next is missing" in fault.message
+    assert "the factor _rate of dh from one step to the next is missing" in fault.message
 
 
 def product(x, w):

@@ -224,7 +224,7 @@ CASES = [
     (
         attention,
         attention_no_scale_other_axis,
-        ("dscores", "wrong axis", "sum"),
+        ("dscores", "wrong axis", "another axis"),
         ("dq", "scale missing", "scale"),
     ),
     (
@@ -237,19 +237,19 @@ CASES = [
         layer_norm,
         layer_norm_no_gamma_no_mean,
         ("dx_hat", "factor missing", "γ"),
-        ("dx", "term missing", "through μ"),
+        ("dx", "term missing", "−mean(dx̂) is missing"),
     ),
     (
         layer_norm,
         layer_norm_sum_and_stale_x,
-        ("m", "sum for mean", "mean(dx̂)"),
+        ("m", "sum for mean", "sum(dx̂) should be a mean"),
         ("dgamma", "stale variable", "x̂ for x"),
     ),
     (
         layer_norm,
         layer_norm_sign_and_mean,
-        ("dx", "wrong sign", "mean"),
-        ("dbeta", "mean for sum", "sum(dy)"),
+        ("dx", "wrong sign", "x̂ b"),
+        ("dbeta", "mean for sum", "mean(dy) should be a sum"),
     ),
     (
         two_layers,

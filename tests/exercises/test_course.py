@@ -15,18 +15,18 @@ from handgrad.ops import OPS
 #: Lines of a solution, the same with a mistake that learners make, and words of what is said of it.
 MISTAKES = {
     "relu": [
-        ("dy * (x > 0)", "dy", "dx: the condition cache.y > 0 is forgotten"),
-        ("x > 0", "x < 0", "branches of cache.y > 0 are exchanged"),
+        ("dy * (x > 0)", "dy", "dx: the mask (x > 0) is forgotten in dy"),
+        ("x > 0", "x < 0", "another condition belongs there: x > 0 for x < 0"),
         ("dy * (x > 0)", "x * dy", "multiplied by x, and not by the slope"),
         ("dy * (x > 0)", "(x > 0) * 1.0", "dx: the factor dy is missing"),
     ],
     "dropout": [
-        ("np.where(keep, dy / (1 - P), 0)", "dy / (1 - P)", "dx: the factor keep is missing"),
+        ("np.where(keep, dy / (1 - P), 0)", "dy / (1 - P)", "dx: the mask keep is forgotten"),
         ("dx = np.where(keep, dy / (1 - P), 0)", "dx = np.where(keep, dy, 0)", "x/0.75 with"),
     ],
     "linear": [
         ("dy.sum(axis=0)", "dy", "is not taken: the values stay as they are"),
-        ("dy.sum(axis=0)", "dy.mean(axis=0)", "dbias: a mean stands where"),
+        ("dy.sum(axis=0)", "dy.mean(axis=0)", "dbias: mean(dy) should be a sum"),
         ("dy.T @ x", "x.T @ dy", "dweight: is transposed"),
         ("dx, dweight, dbias\n", "dweight, dx, dbias\n", "dx: is the gradient of weight"),
     ],
@@ -35,12 +35,12 @@ MISTAKES = {
         ("y * (dy - (y * dy).sum(axis=-1, keepdims=True))", "dy * y * (1 - y)", "is not taken"),
     ],
     "cross_entropy": [
-        (" / len(p)", "", "dx: the scale 1/total is missing"),
+        (" / len(p)", "", "dx: the factor 1/p.shape[0] is missing"),
         ("(p - one_hot)", "p", "dx: term −q is missing"),
         ("(p - one_hot)", "p * (1 - p)", "slope of one probability by its own score"),
         ("(p - one_hot)", "-one_hot / p", "it still has to go through softmax"),
         ("(p - one_hot)", "(one_hot - p)", "dx: has the wrong sign"),
-        ("dloss * ", "", "dx: the scale dloss is missing"),
+        ("dloss * ", "", "dx: the factor dloss is missing"),
     ],
     "embedding": [
         ("np.add.at(dweight, tokens, dy)", "dweight[tokens] += dy", "the last one counts"),
@@ -48,15 +48,15 @@ MISTAKES = {
     "layer_norm": [
         ("dx_hat - mean - projection", "dx_hat - projection", "−mean(dx̂) is missing"),
         ("dx_hat - mean - projection", "dx_hat - mean", "−x̂ mean(dx̂ x̂) is missing"),
-        ("- mean -", "+ mean -", "−mean(dx̂) has the wrong sign"),
+        ("- mean -", "+ mean -", "mean(dx̂) has the wrong sign"),
         ("dy * gamma", "dy", "dx: the factor γ is missing"),
         (") * inv_std\n    return dx", ")\n    return dx", "dx: the factor inv_std is missing"),
     ],
     "conv1d": [
-        ("+= weight[:, :, k].T", "= weight[:, :, k].T", "dx is overwritten where a sum belongs"),
-        ("weight[:, :, k].T", "weight[:, :, -1 - k].T", "dx: weight should be flipped"),
+        ("+= weight[:, :, k].T", "= weight[:, :, k].T", "k:k + steps] is overwritten where a sum"),
+        ("weight[:, :, k].T", "weight[:, :, -1 - k].T", "[:, :, k] for [:, :, -1 - k]"),
         ("k : k + steps].transpose", ":steps].transpose", "every k takes the first window"),
-        (".sum(axis=0)\n", ".mean(axis=0)\n", "dweight: a mean stands where"),
+        (".sum(axis=0)\n", ".mean(axis=0)\n", "2, 1)) should be a sum"),
     ],
     "rnn": [
         ("da = dh * (1 - y[:, t] ** 2)", "da = dh", "the derivative of tanh, 1 − h_t²"),
@@ -65,12 +65,12 @@ MISTAKES = {
         ("dh = da @ weight_hh", "dh = 0 * dh", "what comes from the state after is left out"),
         ("reversed(range(x.shape[1]))", "range(x.shape[1])", "from the first to the last"),
         ("dh = dh + dy[:, t]", "dh = dy[:, t]", "what comes from the state after is left out"),
-        ("dweight_ih += da.T", "dweight_ih = da.T", "the term dweight_ih is missing"),
-        ("dh = da @ weight_hh\n", "dh = da @ weight_hh.T\n", "weight_hhᵀ should not be transposed"),
+        ("dweight_ih += da.T", "dweight_ih = da.T", "dweight_ih is overwritten where a sum"),
+        ("dh = da @ weight_hh\n", "dh = da @ weight_hh.T\n", "weight_hh is transposed and"),
     ],
     "attention": [
         ("ds @ k / math.sqrt(q.shape[-1])", "ds @ k", "dq: is √3 times what it should be"),
-        ("(da - (a * da).sum(axis=-1, keepdims=True))", "da", "−a sum(a da) is missing"),
+        ("(da - (a * da).sum(axis=-1, keepdims=True))", "da", "−a sum(a da) of softmax's"),
         ("(a * da).sum(axis=-1, keepdims=True)", "(a * da).sum(axis=0)", "runs over the queries"),
         ("a.T @ dy", "a @ dy", "a @ dy cannot be computed, a being (5, 7) and dy (5, 2)"),
     ],

@@ -70,13 +70,13 @@ def exchanged(xp, dy, x):
 
 #: A forward and a wrong backward of the array library xp, shapes of inputs, and the fault.
 CASES = [
-    (product, twice, [(5, 4), (4,)], "extra factor", "the scale 2 is too many"),
+    (product, twice, [(5, 4), (4,)], "extra factor", "the factor 2 is too many"),
     (product, averaged, [(5, 4), (4,)], "mean for sum", "mean(dy x) should be a sum"),
     (centred, with_plus, [(4, 5)], "wrong sign", "term mean(dy) has the wrong sign"),
     (cubed, without_mean, [(4, 5)], "term missing", "the term −mean(3 c² dy) is missing"),
-    (cumulated, from_the_same_end, [(4, 5)], "flipped", "cumulative_sum(dy, 0) should be flipped"),
-    (squared_softmax, diagonal, [(4, 5)], "other derivative", "all of it belongs there"),
-    (relu, exchanged, [(4, 5)], "wrong branch", "the branches of x > 0 are exchanged"),
+    (cumulated, from_the_same_end, [(4, 5)], "flipped", "cumsum(dy, 0) should be flipped"),
+    (squared_softmax, diagonal, [(4, 5)], "other derivative", "−p sum(p dp) of softmax's"),
+    (relu, exchanged, [(4, 5)], "wrong branch", "another condition belongs there: x < 0 for x > 0"),
 ]
 
 
@@ -151,4 +151,4 @@ def test_values_stored_at_one_index_twice_are_named_in_a_function_of_torch():
             return dtable, None
 
     report = hg.check(Rows, normal(4, 5), np.array([1, 2, 1, 3]))
-    named(report, "term missing", "dtable is overwritten where a sum belongs")
+    named(report, "term missing", "dtable[index] is overwritten where a sum belongs")

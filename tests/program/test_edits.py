@@ -10,7 +10,6 @@ from handgrad.ops import layer_norm, linear, rnn
 from handgrad.program import Execution, Node, Program, recorded
 from handgrad.program.arranging import is_transpose, turned
 from handgrad.program.edits import Edit, edits, same_edit
-from handgrad.program.insertions import insertions
 from handgrad.program.planting import Planted
 from handgrad.program.terms import additive_terms
 
@@ -130,33 +129,3 @@ def test_a_planted_edit_is_made_in_every_call() -> None:
         Planted(layer_norm.backward, edit)(dy, cache), edit.results(Execution(program)), strict=True
     ):
         np.testing.assert_array_equal(wrong, want)
-
-
-def backward_of_steps(dhs, cache):  # type: ignore[no-untyped-def]
-    x, hs = cache
-    dx = np.zeros_like(x)
-    carried = np.zeros_like(x[0])
-    for t in reversed(range(len(hs))):
-        carried = dhs[t] + carried
-        dx[t] = carried
-    return dx
-
-
-def test_items_of_a_list_are_known_at_the_variable_of_a_loop() -> None:
-    hs = list(np.tanh(RNG.standard_normal((3, 4))))
-    dhs, x = RNG.standard_normal((2, 3, 4))
-    program = recorded(backward_of_steps, dhs, (x, hs))
-    wanted = next(
-        each
-        for each in insertions(program)
-        if (each.kind, each.part) == ("derivative inserted", "1 − hs[t]²")
-        and {node.op for node in each.changes} == {"add"}
-    )
-    (dx,) = wanted.results(Execution(program))
-    slopes = 1.0 - np.square(hs)
-    right = np.zeros_like(x)
-    carried = np.zeros(4)
-    for t in (2, 1, 0):
-        carried = (dhs[t] + carried) * slopes[t]
-        right[t] = carried
-    np.testing.assert_allclose(dx, right, rtol=1e-14)

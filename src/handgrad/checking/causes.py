@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -21,7 +20,7 @@ from handgrad.checking.subject import CheckedTarget
 from handgrad.checking.trial import TrialRun, close, like_nested, numeric_gradient, run, size_of
 from handgrad.checking.work import Work
 from handgrad.forward_backward import ForwardBackward
-from handgrad.program import Execution, Program, as_execution, recorded
+from handgrad.program import Execution, Program, as_execution
 
 #: Elements of a gradient that are computed one by one where no formula is at hand.
 _ELEMENTS: Final = 2000
@@ -91,11 +90,10 @@ def _draws(
     *,
     compared: bool,
 ) -> tuple[Draw, ...]:
-    """The gradients found and right, and the runs of both backwards where they can be followed."""
+    """The gradients found and right, and the runs of the op's backward where it is known."""
     rights: list[dict[str, Any]] = []
     tolerances: list[dict[str, float]] = []
     of_op: list[Program | None] = []
-    of_own: list[Program | None] = []
     for done in runs:
         if compared:
             right, program = subject.right(functions, done, setup)
@@ -110,7 +108,6 @@ def _draws(
         rights.append(right)
         tolerances.append(allowed)
         of_op.append(program)
-        of_own.append(None if subject.is_ops_own else _own_program(functions, done))
     return tuple(
         Draw(
             done.arrays,
@@ -120,26 +117,11 @@ def _draws(
             right,
             allowed,
             op_run,
-            own_run,
         )
-        for done, right, allowed, op_run, own_run in zip(
-            runs, rights, tolerances, _alike(of_op), _alike(of_own), strict=True
+        for done, right, allowed, op_run in zip(
+            runs, rights, tolerances, _alike(of_op), strict=True
         )
     )
-
-
-def _own_program(functions: ForwardBackward, done: TrialRun) -> Program | None:
-    """The program of the target's own backward; None where it cannot be followed."""
-    if functions.source is None:
-        return None
-    inputs = [done.arrays[name] for name in functions.inputs]
-    dy = copy.deepcopy(done.dy)  # in case it writes into it
-    try:
-        if functions.source_arguments is None:
-            return recorded(functions.source, dy, copy.deepcopy(done.cache))
-        return recorded(functions.source, *functions.source_arguments(inputs, dy, done.cache))
-    except Exception:  # a function we know nothing of; its program is not needed
-        return None
 
 
 def _alike(programs: list[Program | None]) -> list[Execution | None]:

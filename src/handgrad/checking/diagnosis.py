@@ -1,10 +1,9 @@
 """Explanations of a wrong gradient, tried until one reproduces its numbers: the wrong term.
 
-Where the op is known: its additive terms are fitted to what was returned, and every single edit of
-its backward is tried. Where it is not, but the target's own backward can be followed: the same, the
-other way round, to find the change that makes it right. Then the general hypotheses. An explanation
-must hold on every draw; of those that do, the simplest is reported. A change that would spoil a
-gradient that is right comes after those that would not.
+Where the op is known, its additive terms are fitted to what was returned, and every single edit of
+its backward is tried, beside the general hypotheses. An explanation must hold on every draw; of
+those that do, the simplest is reported. One by which a gradient would be wrong that is right comes
+after those by which none would.
 """
 
 from __future__ import annotations
@@ -20,23 +19,20 @@ import numpy as np
 from handgrad.checking.attempts import Inapplicable, attempt, attempted
 from handgrad.checking.element_hypotheses import of_elements
 from handgrad.checking.hypotheses import Draw, Explanation, explains, general
-from handgrad.checking.kinds import EDITS, INSERTIONS
+from handgrad.checking.kinds import EDITS
 from handgrad.checking.report import Fault
 from handgrad.checking.trial import close
 from handgrad.checking.work import HYPOTHESIS, Work
-from handgrad.program import Execution, Node, edits, insertions, reachable
+from handgrad.program import Execution, Node, edits, reachable
 from handgrad.program.edits import Edit
 from handgrad.program.terms import Term, additive_terms
 
-_KINDS: Final = EDITS | INSERTIONS
 #: A fitted coefficient this close to a whole number or a half is meant to be it.
 _NEAR: Final = 1e-6
 #: Of the size of a gradient: what an explanation may leave unexplained.
 _ROUNDING: Final = 1e-3
 #: The same as a part of what is wrong.
 _LEFT: Final = 0.1
-#: Insertions tried of one gradient; the contrived ones come last.
-_MOST: Final = 2000
 #: An explanation that would spoil a gradient that is right costs so much more: as much as lies
 #: between the usual ones and the contrived.
 _SPOILS: Final = 1.0
@@ -50,24 +46,16 @@ def diagnose(
     work: Work,
 ) -> list[Fault]:
     """One fault for every wrong gradient, as far as the work goes."""
-    sides = sides_of(wrong, draws, gradients)
+    op = None if draws[0].op_run is None else EditedBackward(draws, wrong, gradients)
     faults = []
     for name in wrong:
         sources = chain(
             attempted(general(name, draws)),
             attempted(of_elements(name, draws)),
-            *(chain(side.fits(name), [side.edited(name)]) for side in sides),
+            [] if op is None else chain(op.fits(name), [op.edited(name)]),
         )
         faults.append(best_fault(name, sources, draws, situation, work))
     return faults
-
-
-def sides_of(
-    wrong: tuple[str, ...], draws: tuple[Draw, ...], gradients: tuple[str, ...]
-) -> list[EditedBackward]:
-    """The op's backward and the target's, as far as they can be followed."""
-    both = [EditedBackward(draws, wrong, gradients, repairs=repairs) for repairs in (False, True)]
-    return [side for side in both if side.run is not None]
 
 
 def explained_exception(error: BaseException | None, run: Execution) -> tuple[Edit, str] | None:
@@ -112,20 +100,14 @@ def best_fault(
         message = f"d{name}: wrong by {error:.2g} of its size; no explanation that was tried fits"
         return Fault(name, "unknown", "", message, 0.0, situation)
     best = holding[0]
-    residual = max(
-        _residual(draw, name, best.predict(draw), repairs=best.repairs) for draw in draws
-    )
+    residual = max(_residual(draw, name, best.predict(draw)) for draw in draws)
     rivals = [
         each
         for each in holding[1:]
-        if each.repairs == best.repairs
-        and (each.kind, each.term.lstrip("−")) != (best.kind, best.term.lstrip("−"))
+        if (each.kind, each.term.lstrip("−")) != (best.kind, best.term.lstrip("−"))
         and each.cost < best.cost + 0.3
     ]
     message = f"d{name}: {best.phrase}; residual {residual:.0e}"
-    lines = [each.line for each in holding if each.kind == best.kind and each.line]
-    if lines:
-        message += f" (line {lines[0]})"
     if rivals:
         message += f" (or, with the same effect here: {rivals[0].phrase})"
     alternatives = tuple((each.kind, each.term) for each in rivals[:1])
@@ -141,7 +123,7 @@ def _held(candidate: Explanation, name: str, draws: tuple[Draw, ...]) -> Explana
     if not explains(candidate, name, draws):
         return None
     for draw in draws:
-        left = _residual(draw, name, candidate.predict(draw), repairs=candidate.repairs)
+        left = _residual(draw, name, candidate.predict(draw))
         if not left <= min(_ROUNDING, _LEFT * _relative_error(draw, name)):
             return None
     spoils = candidate.spoils()
@@ -156,32 +138,23 @@ def _relative_error(draw: Draw, name: str) -> float:
     return float(np.nanmax(np.abs(found - right), initial=0.0) / size)
 
 
-def _residual(draw: Draw, name: str, predicted: Any, *, repairs: bool) -> float:
-    expected = np.asarray(draw.right[name] if repairs else draw.found[name])
+def _residual(draw: Draw, name: str, predicted: Any) -> float:
+    expected = np.asarray(draw.found[name])
     size = max(np.nanmax(np.abs(expected), initial=0.0), 1e-300)
     return float(np.nanmax(np.abs(predicted - expected), initial=0.0) / size)
 
 
 class EditedBackward:
-    """A backward with its edits: the op's own, or the target's, for which they are repairs."""
+    """The op's own backward with its edits."""
 
     def __init__(
-        self,
-        draws: tuple[Draw, ...],
-        wrong: tuple[str, ...],
-        gradients: tuple[str, ...],
-        *,
-        repairs: bool,
+        self, draws: tuple[Draw, ...], wrong: tuple[str, ...], gradients: tuple[str, ...]
     ) -> None:
         self.draws = draws
         self.gradients = gradients
         self.rights = [name for name in gradients if name not in wrong]
-        self.repairs = repairs
-        self.run = self._run(draws[0])
+        self.run = draws[0].op_run
         self._results = cache(self._changed)
-
-    def _run(self, draw: Draw) -> Execution | None:
-        return draw.own_run if self.repairs else draw.op_run
 
     def position(self, name: str) -> int:
         """The position of a gradient in the result, which has None for inputs left out."""
@@ -200,26 +173,13 @@ class EditedBackward:
     def _by_edit(self, name: str, number: int) -> Explanation:
         """The explanation of a gradient by one edit."""
         edit, position = self.edits[number], self.position(name)
-        fault = _KINDS[edit.kind]
-        kind, phrase, cost = edit.kind, fault.phrase, fault.cost
-        if self.repairs:
-            assert fault.repair is not None
-            kind, phrase = fault.repair
-            cost += 0.2
+        fault = EDITS[edit.kind]
 
         def predict(draw: Draw) -> Any:
             return self._results(number, _index(self.draws, draw))[position]
 
-        return Explanation(
-            kind,
-            edit.part,
-            phrase.format(edit.part),
-            cost,
-            predict,
-            self.repairs,
-            edit.line if self.repairs else 0,
-            spoils=partial(self._spoils, number),
-        )
+        phrase, spoils = fault.phrase.format(edit.part), partial(self._spoils, number)
+        return Explanation(edit.kind, edit.part, phrase, fault.cost, predict, spoils=spoils)
 
     def _spoils(self, number: int) -> bool:
         """Return whether an edit changes a gradient that is right."""
@@ -235,19 +195,15 @@ class EditedBackward:
     @cached_property
     def edits(self) -> list[Edit]:
         assert self.run is not None
-        program = self.run.program
-        parts = insertions.sources(program) if self.repairs else iter(())
-        inserted = [edit for part in attempted(parts) for edit in attempted(part)]
-        simplest = sorted(inserted, key=lambda each: _KINDS[each.kind].cost)[:_MOST]
-        single = [edit for part in attempted(edits.sources(program)) for edit in attempted(part)]
-        return [*single, *simplest]
+        parts = edits.sources(self.run.program)
+        return [edit for part in attempted(parts) for edit in attempted(part)]
 
     def _changed(self, number: int, draw_number: int) -> tuple[Any, ...]:
         """All results of a draw with an edit made.
 
         Raises Inapplicable where the program does not run with them.
         """
-        run = self._run(self.draws[draw_number])
+        run = self.draws[draw_number].op_run
         assert run is not None
         try:
             return self.edits[number].results(run)
@@ -259,16 +215,12 @@ class EditedBackward:
         return (self._fitted(name, depth) for depth in (1, 2, 3))
 
     def _fitted(self, name: str, depth: int) -> Iterator[Explanation]:
-        """The terms of one depth.
-
-        For the op's backward the coefficients say what became of each term; for the target's own
-        they say what each would have to be multiplied by.
-        """
+        """The terms of one depth, of which the coefficients say what became of each."""
         assert self.run is not None
         results, position = self.run.program.results, self.position(name)
         if position >= len(results):
             return
-        goal = np.asarray(self.draws[0].right[name] if self.repairs else self.draws[0].found[name])
+        goal = np.asarray(self.draws[0].found[name])
         terms = additive_terms(results[position], depth=depth)
         values = [self._value(term, self.draws[0], goal.shape) for term in terms]
         if any(value is None for value in values):
@@ -278,7 +230,7 @@ class EditedBackward:
             yield from self._of_fit(terms, coefficients, goal.shape, depth)
 
     def _value(self, term: Term, draw: Draw, shape: tuple[int, ...]) -> np.ndarray | None:
-        run = self._run(draw)
+        run = draw.op_run
         assert run is not None
         try:
             value = np.asarray(term.value(run), dtype=np.float64)
@@ -302,7 +254,7 @@ class EditedBackward:
         if not changed or len(changed) == len(terms):
             return  # nothing, or everything: the whole is scaled
         fit = ", ".join(f"{value + 0.0:.2f}".replace("-", "−") for value in rounded)
-        became = [_became(terms[i].label, float(rounded[i]), self.repairs) for i in changed]
+        became = [_became(terms[i].label, float(rounded[i])) for i in changed]
         kinds = {kind for kind, _ in became}
         kind = kinds.pop() if len(kinds) == 1 else "term scaled"
         nice = all(value in (-1.0, 0.0, 0.5, 2.0) for value in rounded[changed])
@@ -320,9 +272,8 @@ class EditedBackward:
             kind,
             ", ".join(terms[i].label for i in changed),
             f"{' and '.join(phrase for _, phrase in became)} (fit {fit})",
-            cost + (0.2 if self.repairs else 0.0),
+            cost,
             predict,
-            self.repairs,
             spoils=spoils,
         )
 
@@ -352,17 +303,8 @@ def _least_squares(values: list[Any], goal: np.ndarray) -> np.ndarray | None:
     return np.asarray(solution / sizes)
 
 
-def _became(label: str, coefficient: float, repairs: bool) -> tuple[str, str]:
+def _became(label: str, coefficient: float) -> tuple[str, str]:
     """The kind and the phrase of the fault that gives a term this coefficient."""
-    if repairs:
-        match coefficient:
-            case -1.0:
-                return "wrong sign", f"term {label} has the wrong sign"
-            case 0.0:
-                return "extra term", f"term {label} is too many"
-            case 0.5:
-                return "term doubled", f"term {label} counts twice"
-        return "term scaled", f"term {label} should be multiplied by {coefficient:.6g}"
     match coefficient:
         case -1.0:
             return "wrong sign", f"term {label} has the wrong sign"

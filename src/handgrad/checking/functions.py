@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -155,9 +154,6 @@ def _of_pair(
         unjudged=tuple(left_out),
         is_adapted=convention is not None,
         withheld=withheld_from(convention, forward, backward),
-        source=inspect.unwrap(back),
-        forward_source=None if convention is not None else inspect.unwrap(pair.stateless(None)[0]),
-        forward_options=taken,
     )
     owner = owner_of(*methods) if wrt is None else None
     return functions if owner is None else with_attributes(functions, owner, pair, arrays)

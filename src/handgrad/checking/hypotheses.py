@@ -34,9 +34,8 @@ class Draw:
     found: Mapping[str, Any]
     right: Mapping[str, Array]
     tolerances: Mapping[str, float]
-    #: The runs of the op's own backward and of the target's, where they can be followed.
+    #: The run of the op's own backward, where the op is known.
     op_run: Execution | None = None
-    own_run: Execution | None = None
 
     def agrees(self, name: str, predicted: Any, *, with_found: bool = True) -> bool:
         """Return whether backward gave the prediction (or, if not `with_found`, it is right)."""
@@ -66,9 +65,8 @@ class Draw:
 class Explanation:
     """A cause that reproduces the numbers: `predict` gives what it would have made of a draw.
 
-    `cost` ranks: a simple cause before a contrived one. `repairs` marks an explanation that
-    predicts the right gradient from the target's own backward, instead of the wrong one from the
-    right backward. `spoils` tells whether another gradient, which is right, would be wrong by it.
+    `cost` ranks: a simple cause before a contrived one. `spoils` tells whether another gradient,
+    which is right, would be wrong by it.
     """
 
     kind: str
@@ -76,9 +74,6 @@ class Explanation:
     phrase: str
     cost: float
     predict: Callable[[Draw], Any] = field(repr=False)
-    repairs: bool = False
-    #: The line of the target's source that it concerns; 0 if unknown.
-    line: int = 0
     spoils: Callable[[], bool] = field(default=lambda: False, repr=False)
 
 
@@ -89,9 +84,7 @@ def explains(explanation: Explanation, name: str, draws: tuple[Draw, ...]) -> bo
             predicted = explanation.predict(draw)
         except Inapplicable:
             return False
-        if predicted is None or not draw.agrees(
-            name, predicted, with_found=not explanation.repairs
-        ):
+        if predicted is None or not draw.agrees(name, predicted):
             return False
     return True
 
@@ -170,7 +163,7 @@ def _named_factor(
                 "scale missing",
                 f"1/√{size}",
                 f"√{size} times",
-                f"the scale 1/√{size} is missing",
+                f"the factor 1/√{size} is missing",
             ),
             (
                 1.0 / root,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MethodType
@@ -79,10 +78,9 @@ def with_attributes(
     unjudged = (*functions.unjudged, *found.unjudged)
     notes = (_STATEFUL,) if found.is_stateful and not found.steps else ()
     try:
-        start, read = twin_of(owner), twin_of(owner)
+        start = twin_of(owner)
     except Exception:  # an object that cannot be copied is called itself
         return replace(functions, unjudged=unjudged)
-    is_plain = not found.parameters and not found.is_stateful and not pair.takes_rate
     set_rates(start, found.rates, found.rate)
     named = {
         f"self.{name}" if name in functions.inputs else name: name for name in found.parameters
@@ -126,12 +124,6 @@ def with_attributes(
         parameters={new: found.parameters[name] for new, name in named.items()},
         unjudged=unjudged,
         notes=notes,
-        source=inspect.unwrap(pair.on(read)[1]) if is_plain else backward,
-        forward_source=(
-            inspect.unwrap(pair.stateless(read)[0])
-            if is_plain and functions.forward_source is not None
-            else None
-        ),
     )
 
 

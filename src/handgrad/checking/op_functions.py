@@ -64,7 +64,6 @@ def of_op(
             with_options(forward, options if own else accepted(forward, options)), given
         ),
         backward=_given(backward, op_name, op_names),
-        source=inspect.unwrap(backward),
         op=op_name,
     )
 

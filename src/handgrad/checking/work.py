@@ -42,9 +42,13 @@ class Work:
 
     @contextmanager
     def hurried(self, share: int) -> Iterator[None]:
-        """A block that has one of so many shares of the work that is left."""
+        """A block that has one of so many shares of the work that is left.
+
+        No more than a block around it, but for one that has all of it.
+        """
         before = self._limit
-        self._limit = self.done + (self._most - self.done) / share
+        own = self.done + (self._most - self.done) / share
+        self._limit = own if share == 1 else min(own, before)
         try:
             yield
         finally:

@@ -65,12 +65,6 @@ def from_function(
         gradients = zip(found, differentiable, strict=True)
         return bare([np.asarray(gradient) for gradient, wanted in gradients if wanted])
 
-    def source_arguments(inputs: Sequence[Any], dy: Nested, cache: Any) -> tuple[Any, ...]:
-        """The residuals of a custom_vjp's own forward, and dy."""
-        values = arguments.filled([jax.numpy.array(array) for array in inputs])
-        _, residuals = function.fwd(*values)  # type: ignore[attr-defined]
-        return residuals, _cotangent(dy)
-
     return ForwardBackward(
         name=what,
         inputs=arguments.names,
@@ -79,8 +73,6 @@ def from_function(
         ),
         forward=forward,
         backward=backward,
-        source=getattr(function, "bwd", None),
-        source_arguments=source_arguments,
         context=lambda: _precision(any(array.dtype == np.float64 for array in arguments.arrays)),
         takes_float64=takes_float64(forward, arguments.arrays),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -52,53 +51,15 @@ def from_function(
 
     differentiable = [array.dtype.kind == "f" for array in arguments.arrays]
     forward = partial(_forward, name, call, differentiable)
-    defined = [
-        method
-        for method in (function.backward, function.vjp)
-        if method is not torch.autograd.Function.backward
-    ]
     return ForwardBackward(
         name=name,
         inputs=arguments.names,
         gradients=_chosen(arguments.names, differentiable),
         forward=forward,
         backward=_backward,
-        source=inspect.unwrap(defined[0]) if defined else None,
-        source_arguments=partial(_source_arguments, function, arguments),
         none_is_constant=True,
         takes_float64=takes_float64(forward, arguments.arrays),
     )
-
-
-class _Context:
-    """Stands in for ctx where the tree of a backward is run: it keeps what forward saved."""
-
-    saved_tensors: tuple[Any, ...] = ()
-    needs_input_grad: tuple[bool, ...] = ()
-
-    def save_for_backward(self, *tensors: Any) -> None:
-        self.saved_tensors = tensors
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith(("mark_", "set_")):  # hints to autograd
-            return lambda *args: None
-        raise AttributeError(name)
-
-
-def _source_arguments(
-    function: Any, arguments: FunctionArguments, arrays: Sequence[Any], dy: Nested, cache: Any
-) -> tuple[Any, ...]:
-    """ctx as forward leaves it, and dy: what the function's own backward is called with."""
-    torch: Any = import_module("torch")
-    context = _Context()
-    values = arguments.filled([to_tensor(array) for array in arrays])
-    context.needs_input_grad = (True,) * len(values)
-    with torch.no_grad():
-        if function.setup_context is torch.autograd.Function.setup_context:
-            function.forward(context, *values)
-        else:
-            function.setup_context(context, tuple(values), function.forward(*values))
-    return (context, *(to_tensor(part) for part in leaves(dy)))
 
 
 def from_module(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -12,66 +11,49 @@ from handgrad.checking.report import Fault
 
 #: Kinds that say where a gradient is wrong, or that it is, and not by what.
 _NO_CAUSES: Final = ("unknown", "some rows", "masked rows")
-#: Kinds that describe a wrong gradient by its numbers, of which a change is the cause.
-_NUMBERS: Final = ("scaled", "term doubled", "term scaled")
-#: Those that say no more than a change does, the second where it names no term.
-_ZERO: Final = "gradient is zero"
-_COTANGENT: Final = "activation derivative forgotten"
+#: Kinds that say what became of the whole gradient, in which a change is one line of many, with
+#: those of changes that say it better.
+_OF_THE_WHOLE: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("gradients swapped", "wrong shape", "not reduced", "transposed"), ()),
+    "other mask": ("wrong branch", "mask forgotten"),
+}
 #: Words of a change that may put right by chance what is described.
 _CONTRIVED: Final = 4.5
-#: The most that a change is trusted where formulas name another line.
-_UNSURE: Final = 0.6
-
-
-def _line(fault: Fault) -> int:
-    """The line that a fault names, in its field or in its sentence; 0 if none."""
-    found = re.search(r"\(line (\d+)\)", fault.message)
-    return fault.line or (int(found[1]) if found else 0)
+_TIMES: Final = "what it should be"
 
 
 def joined(known: Sequence[Fault], changed: Sequence[Told]) -> list[Fault]:
-    """The known faults; one that a change of the source puts right gains its line and its diff.
+    """The known faults; one that a change of the source puts right is told by that change.
 
-    Where nothing was known, or another line, the change is the cause, for it was run. Else what was
-    known keeps its words, and the report shows the change beside them. One change that puts right
-    several gradients is the cause of them all. Several that put right one together are all told.
+    It was run, and has a line. Where it is long, or what is known is of the whole gradient, that
+    keeps its words. Several that put right one gradient together are all told.
     """
     changes: dict[str, list[Told]] = {}
     for told in changed:
         changes.setdefault(told.fault.gradient, []).append(told)
-    places = {(told.fault.kind, told.fault.line) for told in changed}
-    is_one = len(known) > 1 and len(places) == 1 and all(f.gradient in changes for f in known)
     found: list[Fault] = []
     for fault in known:
         several = changes.get(fault.gradient, [])
         if len(several) > 1:
             found += [told.fault for told in several]
         else:
-            found += [_both(fault, told, is_one=is_one) for told in several] or [fault]
+            found += [_both(fault, told) for told in several] or [fault]
     return found
 
 
-def _both(known: Fault, told: Told, *, is_one: bool) -> Fault:
-    """One gradient's fault. is_one: one change puts right all that is wrong."""
-    line, fault = _line(known), told.fault
+def _both(known: Fault, told: Told) -> Fault:
+    fault = told.fault
     if fault.kind == "unknown":
-        message = f"{known.message}; {fault.message}"
-        return replace(known, message=message, line=fault.line) if line == 0 else known
+        return replace(known, message=f"{known.message}; {fault.message}", line=fault.line)
     if known.kind in _NO_CAUSES:
         return fault
-    if not line and (known.kind == _ZERO or (known.kind, known.term) == (_COTANGENT, "")):
-        return replace(fault, alternatives=((known.kind, known.term), *fault.alternatives))
-    if not line and known.kind in _NUMBERS and told.words < _CONTRIVED:
-        cause = fault.message.removeprefix(f"d{fault.gradient}: ")
-        message = f"{known.message}: {cause}"
-        changed = replace(known, message=message, line=fault.line, diff=fault.diff)
-        return replace(changed, alternatives=((fault.kind, fault.term), *known.alternatives))
-    if not line:
-        return replace(known, line=fault.line, diff=fault.diff)
-    if line in told.near:
-        return replace(known, line=line, diff=told.near[line])
-    if known.confidence == 1.0 and not is_one:  # it holds on every draw, and nothing else does
-        return known
-    other = ((known.kind, known.term),)
-    sure = fault.confidence if is_one else min(fault.confidence, _UNSURE)
-    return replace(fault, confidence=sure, alternatives=other)
+    is_of_whole = fault.kind not in _OF_THE_WHOLE.get(known.kind, (fault.kind,))
+    if is_of_whole or (known.term and told.words > _CONTRIVED):
+        told_so = ((fault.kind, fault.message), *known.alternatives)
+        return replace(known, line=fault.line, diff=fault.diff, alternatives=told_so)
+    message = fault.message
+    before, times, _ = known.message.partition(_TIMES)
+    if times:
+        message = f"{before}{times}: {message.removeprefix(f'd{fault.gradient}: ')}"
+    other = (known.kind, known.term)
+    return replace(fault, message=message, alternatives=(other, *fault.alternatives))

@@ -88,9 +88,13 @@ def of_index(node: ast.expr, borrowed: Borrowed, scope: CallScope) -> Iterator[V
         if alike and ast.unparse(other) != ast.unparse(node.slice) and is_known(other, scope):
             new = ast.Subscript(node.value, copy.deepcopy(other), ast.Load())
             new.ctx = node.ctx
-            part = f"[{ast.unparse(other)}] for [{ast.unparse(node.slice)}]"
+            part = f"[{_written(other)}] for [{_written(node.slice)}]"
             phrase = "elements are taken from other positions, by another slice or index: {}"
             yield new, "shifted", part, phrase
+
+
+def _written(index: ast.expr) -> str:
+    return ", ".join(map(ast.unparse, _parts(index)))
 
 
 def _parts(index: ast.expr) -> list[ast.expr]:

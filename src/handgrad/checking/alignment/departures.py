@@ -32,6 +32,8 @@ from handgrad.checking.work import CHANGE, EXPRESSION
 _IN_WORDS: Final = 20.0
 #: Right values of lines that are taken for granted while a second fault is looked for.
 _GUESSES: Final = 3
+#: The words more that a change of another kind may have.
+_WORD: Final = 1
 #: Changes that are tried in pairs: 60 make 1770 of them.
 _PAIRED: Final = 60
 _STRUCTURAL: Final = frozenset(
@@ -157,7 +159,10 @@ class Departures:
         return [Hit(change, each.slot.piece, each.covers, None, _IN_WORDS, _IN_WORDS)]
 
     def _giving(self, each: Intervention) -> list[Hit]:
-        """The least change of a line's expression that gives a right value."""
+        """The least change of a line's expression that gives a right value.
+
+        And one of another kind, of a word more at most: either may be what was meant.
+        """
         departed = self.interventions.under(each)
         if departed is None:
             return []
@@ -176,13 +181,19 @@ class Departures:
             self._changes[each.slot] = sized
         asked = [(size_of(c, known), c) for c in attempted(self._of_value(departed))]
         every = sorted([*self._changes[each.slot], *asked], key=_size)
+        found: list[Hit] = []
         for size, change in chain(every, _pairs(every)):
-            if self.work.over():
+            if self.work.over() or (found and round(size) > round(found[0].size) + _WORD):
                 break
+            if any(hit.change.kind == change.kind for hit in found):
+                continue
             if self._gives(change, slot, value) and self.interventions.holds(change, each):
                 text = written(change, slot.piece)
-                return [Hit(change, slot.piece, each.covers, text, size, size)]
-        return []
+                if all(hit.written != text for hit in found):  # not the same in other words
+                    found.append(Hit(change, slot.piece, each.covers, text, size, size))
+            if len(found) > 1:
+                break
+        return found
 
     def _gives(self, change: Change, slot: LineSlot, value: np.ndarray) -> bool:
         self.work.take(EXPRESSION, elements=value.size)

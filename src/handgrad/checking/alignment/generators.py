@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Callable, Container, Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from handgrad.checking.alignment.borrowing import (
     Borrowed,
@@ -34,14 +34,19 @@ from handgrad.checking.alignment.meant import (
     of_earlier,
     of_factor,
     of_factors,
+    of_selected,
     of_step,
 )
 from handgrad.checking.alignment.pieces import CodePiece, Function
 from handgrad.checking.alignment.replacing import bounds, of_bound, of_expression
 from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.variants import SIGN
+from handgrad.checking.alignment.spellings import added_at
+from handgrad.checking.alignment.variants import SIGN, Variant
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.attempts import attempted
+
+#: Kinds of which the part is a term of a sum.
+_OF_TERMS: Final = ("term missing", "wrong sign", "extra term")
 
 
 def changes(
@@ -54,6 +59,13 @@ def changes(
     for function, call in piece.regions:
         scope = CallScope(function, call)
         yield from _of_function(function, scope, borrowed, only, inserted=inserted)
+
+
+def varied(place: Place, variant: Variant, statement: ast.stmt, scope: CallScope) -> Change:
+    """The change to a variant; a term that is a variable is told with what it is."""
+    new, kind, part, phrase = variant
+    told = scope.explained(part) if kind in _OF_TERMS else part
+    return Change(place, new, kind, part, phrase.replace("{}", told), statement)
 
 
 def within(
@@ -87,7 +99,7 @@ def _of_function(
             continue
         if place is not None and not inserted:
             following = holders[position + 1] if position + 1 < len(holders) else None
-            yield from of_statement(place, statement, following)
+            yield from _of_statement(place, statement, following, scope)
             yield from _scaled(place, statement, scope)
         own = _header(statement)
         if inserted:
@@ -151,20 +163,23 @@ def _replacements(
                 of_condition(node, scope),
                 of_factor(place, node, scope),
                 of_corner(node, scope),
+                of_selected(node, scope),
                 of_factors(place, node),
             )
-        for new, kind, part, phrase in attempted(found):
-            yield Change(place, new, kind, part, phrase.replace("{}", part), statement)
+        yield from (varied(place, each, statement, scope) for each in attempted(found))
     for place, node in bounds(own):
-        for new, kind, part, phrase in attempted(of_bound(node)):
-            yield Change(place, new, kind, part, phrase.replace("{}", part), statement)
+        for each in attempted(of_bound(node)):
+            yield varied(place, each, statement, scope)
     for place, new, others, part, phrase in attempted(exchanged(places, scope)):
         said_so = phrase.replace("{}", part)
         yield Change(place, new, "stale variable", part, said_so, statement, others)
 
 
-def of_statement(
-    place: Place, statement: ast.stmt, following: tuple[Place | None, Any] | None
+def _of_statement(
+    place: Place,
+    statement: ast.stmt,
+    following: tuple[Place | None, Any] | None,
+    scope: CallScope,
 ) -> Iterator[Change]:
     """Other statements: += for =, an update that repeats indices, none at all."""
 
@@ -180,7 +195,7 @@ def of_statement(
             if isinstance(statement.op, op):
                 other = ast.AugAssign(statement.target, signs(), statement.value)
                 yield change(other, "wrong sign", said(statement.value), SIGN)
-        yield from _each_once(change, statement.target, statement.value)
+        yield from _each_once(change, statement.target, statement.value, scope)
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         held = statement.targets[0]
         phrase = "{} is overwritten where a sum over every step belongs (+=): the last one counts"
@@ -188,7 +203,7 @@ def of_statement(
             for added in (ast.Add(), ast.Sub()):
                 new = ast.AugAssign(held, added, statement.value)
                 yield change(new, "term missing", said(held), phrase)
-        yield from _each_once(change, held, statement.value)
+        yield from _each_once(change, held, statement.value, scope)
     if isinstance(statement, ast.AugAssign | ast.Expr | ast.Assign):
         yield change(ast.Pass(), "extra term", ast.unparse(statement), "{} is too many")
     after: Place | None = following[0] if following is not None else None
@@ -206,19 +221,20 @@ def of_statement(
 
 
 def _each_once(
-    change: Callable[[Any, str, str, str], Change], target: ast.expr, value: ast.expr
+    change: Callable[[Any, str, str, str], Change],
+    target: ast.expr,
+    value: ast.expr,
+    scope: CallScope,
 ) -> Iterator[Change]:
     """A sum at every index for a line that sets or adds at each once."""
     if not isinstance(target, ast.Subscript):
         return
-    call = ast.parse("np.add.at()").body[0]
-    assert isinstance(call, ast.Expr)
-    assert isinstance(call.value, ast.Call)
     array = copy.deepcopy(target.value)
     array.ctx = ast.Load()  # type: ignore[attr-defined]
-    call.value.args = [array, target.slice, value]
-    phrase = "repeated, duplicate indices of {} count once: np.add.at belongs there"
-    yield change(call, "term missing", said(target), phrase)
+    call, name = added_at(array, target.slice, value, scope)
+    phrase = "{} is overwritten where a sum belongs: of a repeated index the last one counts"
+    phrase += f", and {name} adds each"
+    yield change(ast.Expr(call), "term missing", said(target), phrase)
 
 
 def _scaled(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Change]:
@@ -265,8 +281,7 @@ def _insertions(
             found = chain(found, insertions(node, array, borrowed, scope))
         if isinstance(place.parent, ast.stmt | ast.Tuple | ast.Lambda):
             found = chain(found, siblings(node, scope), of_whole(node, array, scope))
-        for new, kind, part, phrase in attempted(found):
-            yield Change(place, new, kind, part, phrase.replace("{}", part), statement)
+        yield from (varied(place, each, statement, scope) for each in attempted(found))
 
 
 def _is_owner(place: Place, node: ast.expr) -> bool:

@@ -9,7 +9,16 @@ from itertools import product
 import numpy as np
 
 from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.variants import MISSING, SIGN, Variant, binary, option, parsed
+from handgrad.checking.alignment.spellings import flipped
+from handgrad.checking.alignment.variants import (
+    MISSING,
+    SIGN,
+    TERM_MISSING,
+    Variant,
+    binary,
+    option,
+    parsed,
+)
 from handgrad.checking.alignment.wording import said
 
 
@@ -29,19 +38,15 @@ def inserted_at(
     sizes = {float(value) for _, value in scope.sizes}
     for number in ("2", "0.5", *(["3"] if 3.0 not in sizes else [])):
         new = binary(parsed(number), ast.Mult(), node)
-        yield new, "scale missing", f"{number} {part}", f"the scale {number} is missing in {part}"
+        yield new, "scale missing", f"{number} {part}", f"the factor {number} is missing in {part}"
     for axis in range(dimensions):
         for keywords in ([], [option("keepdims", True)]):
             new = _method(node, "sum", keywords=[option("axis", axis), *keywords])
             yield new, "not reduced", part, f"a sum over axis {axis} of {{}} is missing"
-        index = [ast.Slice()] * axis + [ast.Slice(None, None, parsed("-1"))]
-        sliced = index[0] if len(index) == 1 else ast.Tuple([*index], ast.Load())
-        new = ast.Subscript(node, sliced, ast.Load())
+        new = flipped(node, (axis,), scope)
         yield new, "flipped", part, "{} should be flipped, in the reverse order"
     if array is not None and dimensions > 1:
-        back = ast.Slice(None, None, parsed("-1"))
-        index = [*[ast.Slice()] * (dimensions - 2), back, back]
-        new = ast.Subscript(node, ast.Tuple([*index], ast.Load()), ast.Load())
+        new = flipped(node, (dimensions - 2, dimensions - 1), scope)
         yield new, "flipped", part, "{} should be flipped along its last two axes"
     if dimensions:
         yield _method(node, "sum"), "not reduced", part, "a sum over all of {} is missing"
@@ -57,6 +62,8 @@ def inserted_at(
         new = binary(whole, ast.Div(), ast.Constant(2))
         phrase = f"the term {{}} is missing: {part} is not symmetric, and its transpose counts too"
         yield new, "term missing", f"{part}ᵀ", phrase
+    if isinstance(node, ast.Name) and array is not None and array.dtype.kind == "f":
+        yield from _without_mean(node, array)
     yield from _with_names(node, array, scope, is_part=is_part)
 
 
@@ -67,7 +74,7 @@ def _with_one(node: ast.expr) -> Iterator[Variant]:
         for power, words in ((2, "factor {} of its square"), (3, "factors {} of its cube")):
             new = binary(node, ast.Pow(), ast.Constant(power))
             yield new, "factor missing", part, f"the power is missing, the {words}"
-    phrase = f"the term {{}} is missing beside {part}"
+    phrase = TERM_MISSING + f" beside {part}"
     for new, label in (
         (binary(node, ast.Add(), one), "1"),
         (binary(node, ast.Sub(), one), "−1"),
@@ -89,11 +96,21 @@ def of_whole(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iter
         seen.add(float(value))
         root = binary(other, ast.Pow(), ast.Constant(0.5))
         for factor, label in ((other, said(other)), (root, f"√{said(other)}")):
-            phrase = f"the scale {{}} is missing in {part}"
+            phrase = MISSING + f" in {part}"
             yield binary(node, ast.Div(), factor), "scale missing", f"1/{label}", phrase
             yield binary(node, ast.Mult(), factor), "scale missing", label, phrase
     if array is not None and array.ndim:
+        if not isinstance(node, ast.Name):
+            yield from _without_mean(node, array)
         yield from _with_terms(node, array, scope)
+
+
+def _without_mean(node: ast.expr, array: np.ndarray) -> Iterator[Variant]:
+    """What comes back through x − mean x: the values without their mean along an axis."""
+    for axis in range(array.ndim):
+        keywords = [option("axis", axis), option("keepdims", True)]
+        mean = _method(node, "mean", keywords=keywords)
+        yield binary(node, ast.Sub(), mean), "term missing", f"−{said(mean)}", TERM_MISSING
 
 
 def _with_terms(node: ast.expr, array: np.ndarray, scope: CallScope) -> Iterator[Variant]:
@@ -108,7 +125,7 @@ def _with_terms(node: ast.expr, array: np.ndarray, scope: CallScope) -> Iterator
         is_product = len(other) == 2 or (len(one), len(other)) == (2, 1)
         if is_product and one[-1] == other[0] and one[:-1] + other[1:] == array.shape:
             new = binary(left, ast.MatMult(), right)
-            phrase = f"the term {{}} is missing beside {said(node)}"
+            phrase = TERM_MISSING + f" beside {said(node)}"
             yield binary(node, ast.Add(), new), "term missing", said(new), phrase
 
 
@@ -132,7 +149,7 @@ def _with_names(
         if value.dtype.kind == "b":
             kind, phrase = "mask forgotten", f"the mask {{}} is forgotten in {part}"
         elif not value.ndim:
-            kind, phrase = "scale missing", f"the scale {{}} is missing in {part}"
+            kind = "scale missing"
         yield binary(node, ast.Mult(), other), kind, name, phrase
         if value.dtype.kind == "b":
             yield (
@@ -162,7 +179,7 @@ def _with_names(
             yield binary(node, ast.Mult(), new), kind, label, phrase
         if value.ndim or array is None or not array.ndim:
             for op, sign in ((ast.Add(), ""), (ast.Sub(), "−")):
-                phrase = f"the term {{}} is missing beside {part}"
+                phrase = TERM_MISSING + f" beside {part}"
                 yield binary(node, op, other), "term missing", f"{sign}{name}", phrase
     yield from _with_products(node, array, scope)
 

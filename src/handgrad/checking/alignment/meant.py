@@ -155,6 +155,31 @@ def of_condition(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
                 yield new, "factor missing", said(node), phrase
 
 
+def of_selected(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+    """A cotangent that is spread over values of which one was taken, as a maximum takes one.
+
+    It belongs where x is y, spread as the cotangent is.
+    """
+    own = scope.array(node) if isinstance(node, ast.Call | ast.Subscript) else None
+    if own is None or own.dtype.kind != "f":
+        return
+    names = {each.id: each for each in ast.walk(node) if isinstance(each, ast.Name)}
+    for name, used in names.items():
+        value = scope.array(used)
+        if value is None or not value.ndim or value.size >= own.size:
+            continue
+        for other, taken in scope.atoms:
+            if ast.unparse(other) == name or (taken.shape, taken.dtype) != (value.shape, own.dtype):
+                continue
+            spread = scope.changed(node, {name: other})
+            for each, values in scope.atoms if spread is not None else ():
+                if values.shape == own.shape and (values == spread).any():
+                    mask = ast.Compare(each, [ast.Eq()], [_with(node, name, other)])
+                    phrase = "the mask {} is forgotten: only the value that was taken has a part"
+                    new = binary(node, ast.Mult(), mask)
+                    yield new, "mask forgotten", f"({said(mask)})", phrase
+
+
 def of_corner(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
     """Slices `:H` that begin elsewhere: `p:p + H` for a number p that is there."""
     if not isinstance(node, ast.Subscript):
@@ -210,7 +235,8 @@ def of_factor(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Varian
             value = scope.array(used)
             if value is None or not value.ndim or name == ast.unparse(factor):
                 continue
-            new = _multiplied([copy.deepcopy(each) for each in rest], name, factor)
+            times = binary(ast.Name(name, ast.Load()), ast.Mult(), factor)
+            new = multiplied(_with(each, name, times) for each in rest)
             part = f"{said(factor)} beside {said(used)}"
             phrase = "the factor stands outside of the sums and belongs inside, {}"
             yield new, "factor missing", part, phrase
@@ -220,14 +246,15 @@ def _is_product(node: ast.AST) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
 
 
-def _multiplied(rest: list[ast.expr], name: str, factor: ast.expr) -> ast.expr:
-    """The product of the rest, with every use of a name times the factor."""
+def _with(node: ast.expr, name: str, other: ast.expr) -> ast.expr:
+    """The expression with another one for every use of a name."""
 
-    class Times(ast.NodeTransformer):
+    class Other(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
-            return binary(node, ast.Mult(), factor) if node.id == name else node
+            return other if node.id == name else node
 
-    return multiplied(map(Times().visit, rest))
+    found: ast.expr = Other().visit(copy.deepcopy(node))
+    return found
 
 
 def carried(

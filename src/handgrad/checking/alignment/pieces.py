@@ -21,6 +21,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
 
 from handgrad.checking.alignment.reach import Reach, is_memory, is_unsound, makes_memory
+from handgrad.checking.alignment.wording import mark_modules
 from handgrad.program.source import nested
 
 #: Where code lies that is not the user's.
@@ -180,6 +181,7 @@ def _piece(
         for node in ast.walk(tree):
             if isinstance(node, Function) and _is_of(node, each):
                 regions.append((node, every[each]))
+                mark_modules(node, {**every[each].scope, **every[each].names})
                 break
     module = _module(tree, code.co_freevars)  # which takes decorators away, and with them lines
     return CodePiece(code, functions, tree, module, regions, not late)

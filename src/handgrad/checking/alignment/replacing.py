@@ -47,7 +47,7 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
         case ast.Compare(left, [op], [right]):
             for other in _COMPARED.get(type(op), ()):
                 new = ast.Compare(left, [other()], [right])
-                part = f"{said(node)}: {said(new)} belongs there"
+                part = f"{said(new)} for {said(node)}"
                 yield new, "wrong branch", part, "another condition belongs there: {}"
         case ast.Call():
             yield from of_call(node, scope)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 import sys
 from collections.abc import Container, Iterator, Mapping
 from functools import cached_property
@@ -14,6 +15,7 @@ from typing import Any, Final, TypeGuard
 import numpy as np
 
 from handgrad.checking.alignment.pieces import Call, Function
+from handgrad.checking.alignment.wording import said
 
 _PURE: Final = (
     *(ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare),
@@ -26,12 +28,28 @@ _CALLS: Final = frozenset(
         *("std", "exp", "log", "sqrt", "tanh", "maximum", "minimum", "where", "outer", "matmul"),
         *("swapaxes", "abs", "sign", "square", "zeros_like", "ones_like", "einsum", "len"),
         *("float", "int", "squeeze", "ravel", "expand_dims", "concatenate", "stack", "tensordot"),
-        *("clip", "log1p", "expm1", "cosh", "sinh", "prod", "cumsum", "flip", "roll", "power"),
+        *(
+            "clip",
+            "log1p",
+            "expm1",
+            "cosh",
+            "sinh",
+            "prod",
+            "cumsum",
+            "cumulative_sum",
+            "flip",
+            "roll",
+            "power",
+        ),
         *("tril", "triu", "multiply", "divide", "add", "subtract", "broadcast_to", "permute"),
         *("repeat", "tile", "take", "argmax", "argmin", "eye", "diag", "moveaxis", "trace"),
         *("bincount",),
     }
 )
+
+
+#: Letters of a formula that is told beside its name.
+_SHORT: Final = 24
 
 
 def evaluated(node: ast.expr, scope: dict[str, Any], names: dict[str, Any]) -> Any:
@@ -90,6 +108,26 @@ class CallScope:
         return None
 
     @cached_property
+    def _definitions(self) -> dict[str, ast.expr]:
+        """Names, as formulas have them, that the function sets once, with what they are set to."""
+        nodes = list(ast.walk(self.function))
+        stored = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        stored += [n.arg for n in nodes if isinstance(n, ast.arg)]
+        found: dict[str, ast.expr] = {}
+        for node in nodes:
+            match node:
+                case ast.Assign([ast.Name(name) as own], ast.Call() | ast.BinOp() as value):
+                    if stored.count(name) == 1 and len(said(value)) <= _SHORT:
+                        found[said(own)] = value
+        return found
+
+    def explained(self, part: str) -> str:
+        """A term that is a variable, with what it is: `−m` as `−m = −mean(a)`."""
+        sign = "−" if part.startswith("−") else ""
+        value = self._definitions.get(part.removeprefix("−"))
+        return part if value is None else f"{part} = {sign}{said(value, 2 if sign else 0)}"
+
+    @cached_property
     def atoms(self) -> list[tuple[ast.expr, np.ndarray]]:
         """Names, attributes and elements that the function could use, with their values."""
         return list(self._atoms())
@@ -141,7 +179,7 @@ class CallScope:
                 rows = (other for other, value in known if value.ndim and value.dtype.kind != "b")
                 asked += [(ast.unparse(other), ast.unparse(each)) for other in rows]
         for array, name in asked:
-            if name not in array and f"{array}[{name}]" not in found:
+            if name not in re.findall(r"\w+", array) and f"{array}[{name}]" not in found:
                 each = ast.parse(f"{array}[{name}]", mode="eval").body
                 if (value := self.array(each)) is not None:
                     yield each, value

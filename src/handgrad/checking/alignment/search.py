@@ -20,7 +20,7 @@ import numpy as np
 from handgrad.checking.alignment.borrowing import Borrowed
 from handgrad.checking.alignment.changes import Change, Place, probed
 from handgrad.checking.alignment.departures import Departures
-from handgrad.checking.alignment.generators import changes
+from handgrad.checking.alignment.generators import changes, varied
 from handgrad.checking.alignment.hits import Hit, Sized
 from handgrad.checking.alignment.interventions import Interventions
 from handgrad.checking.alignment.pieces import Call, CodePiece, observed, pieces
@@ -150,7 +150,8 @@ class SourceSearch:
                 if not found and self.departures is not None:
                     found = self.departures.in_words(rest)
                 if not found:
-                    first, found = self._two(rest, made)
+                    with self.work.hurried(2):
+                        first, found = self._two(rest, made)
                     told += first
                 found = found or self.hits(rest) or self._long
                 if not found:
@@ -243,7 +244,10 @@ class SourceSearch:
         Where the work was over before, it goes on from there.
         """
         if self._walk is None or self._walk[0] != wrong:
-            known = [] if self.departures is None else self.departures.hits(wrong)
+            known: list[Hit] = []
+            if self.departures is not None:
+                with self.work.hurried(4):  # so that all changes are tried too
+                    known = self.departures.hits(wrong)
             if known:
                 whole = self._whole(wrong) if len(known[0].covers) < len(wrong) else []
                 better = whole or self._smaller(known[0])
@@ -301,10 +305,12 @@ class SourceSearch:
 
     def _in_order(self, wrong: tuple[str, ...], *, whole: bool = False) -> Iterator[list[Sized]]:
         """Changes near a line that is known, at places that reach wrong gradients alone, elsewhere,
-        and of forward.
+        and of forward; before them, where a whole is a number times too large, those that scale.
 
         At places of backward that reach none of them, or not all of the whole, no change helps.
         """
+        if whole and any(map(self._is_scaled, wrong)):
+            yield [each for each in self._by_size(forward=False) if each[1].kind in _SCALES]
         yield sorted((each for piece in self.pieces for each in self._solved(piece)), key=_size)
         if self.departures is not None:
             near = self.departures.near(wrong)
@@ -322,8 +328,6 @@ class SourceSearch:
             helps = found.issuperset(wrong) if whole else not found.isdisjoint(wrong)
             if change.others or helps:
                 (alone if found and found <= {*wrong} else rest).append(each)
-        if whole and any(map(self._is_scaled, wrong)):
-            yield [each for each in (*alone, *rest) if each[1].kind in _SCALES]
         yield alone
         yield rest
         yield self._by_size(forward=True)
@@ -385,10 +389,9 @@ class SourceSearch:
         known: dict[ast.AST, list[str]] = {}
         for function, call in piece.regions if standing is not None else ():
             assert standing is not None
-            for place, statement, variant in standing.solved(CallScope(function, call)):
-                new, kind, part, phrase = variant
-                said_so = phrase.replace("{}", part)
-                change = Change(place, new, kind, part, said_so, statement)
+            scope = CallScope(function, call)
+            for place, statement, variant in standing.solved(scope):
+                change = varied(place, variant, statement, scope)
                 yield size_of(change, known), change, piece
 
     def _is_right(self, change: Change) -> bool:

@@ -30,7 +30,8 @@ def size_of(change: Change, known: dict[ast.AST, list[str]]) -> float:
         before, after = _bracketed(old, before), _bracketed(change.new, after)
     size = _difference(before, after)
     # There is one way to leave a factor out, and many to make it do nothing.
-    return min(size, 1.0) if change.kind == "extra factor" else size
+    is_factor = change.kind == "extra factor" and isinstance(old, ast.BinOp)
+    return min(size, 1.0) if is_factor else size
 
 
 def _known_words(node: ast.AST, known: dict[ast.AST, list[str]]) -> list[str]:

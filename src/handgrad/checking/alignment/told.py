@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -19,6 +19,7 @@ from handgrad.checking.report import Fault
 from handgrad.checking.trial import TrialRun
 from handgrad.checking.work import Work
 from handgrad.forward_backward import ForwardBackward
+from handgrad.program.text import symbol
 
 #: Of a change that was run and has no rival: on other sizes another one may do the same.
 _SURE: Final = 0.9
@@ -28,13 +29,9 @@ _IN_PART: Final = 0.5
 
 @dataclass(frozen=True)
 class Told:
-    """A fault, and the diffs of the changes that are hardly larger, by their lines.
-
-    words: those that change.
-    """
+    """A fault, and the number of words that its change changes."""
 
     fault: Fault
-    near: Mapping[int, str]
     words: float = 0.0
 
 
@@ -59,7 +56,7 @@ def faults(
     sure = _SURE if covered == {*wrong} else _IN_PART
     found = [_told(name, same, situation, sure) for same in told for name in same[0].covers]
     return found + [
-        Told(_departing(name, statement, situation), {})
+        Told(_departing(name, statement, situation))
         for name, statement in departing.items()
         if statement is not None
     ]
@@ -67,9 +64,7 @@ def faults(
 
 def _told(name: str, same: Sequence[Hit], situation: str, sure: float) -> Told:
     near = [hit for hit in same if hit.size <= same[0].size + NEAR]
-    diffs = [(hit.change.line, "" if hit.written is None else hit.written.diff) for hit in near]
-    fault = _fault(name, near, situation, sure)
-    return Told(fault, dict(reversed(diffs)), same[0].words)
+    return Told(_fault(name, near, situation, sure), same[0].words)
 
 
 def _departing(name: str, statement: ast.stmt, situation: str) -> Fault:
@@ -83,7 +78,8 @@ def _departing(name: str, statement: ast.stmt, situation: str) -> Fault:
 def _fault(name: str, same: Sequence[Hit], situation: str, sure: float) -> Fault:
     best, *others = same
     change = best.change
-    message = f"d{name}: {change.phrase} (line {change.line})"
+    phrase = change.phrase.removeprefix(f"term {symbol('d' + name)} ")  # named before the colon
+    message = f"d{name}: {phrase} (line {change.line})"
     here = (change.kind, change.line)
     rivals = [hit for hit in others if (hit.change.kind, hit.change.line) != here]
     if rivals:

@@ -212,7 +212,8 @@ def _moved(
 ) -> Moved | None:
     """Other inputs of floats, and of integers between those that there are.
 
-    None where forward does not take them or has a kink there, and without integers to draw.
+    What no gradient is asked of stays, as a target that adds up to 1. None where forward does not
+    take them or has a kink there, and without integers to draw.
     """
     kinds = {name: np.asarray(each).dtype.kind for name, each in done.arrays.items()}
     integers = [name for name in kinds if kinds[name] == "i" and np.size(done.arrays[name]) > 1]
@@ -220,7 +221,7 @@ def _moved(
         return None
     arrays = {
         name: np.asarray(each * (1.0 + 0.1 * rng.uniform(-1, 1, np.shape(each))))
-        if kinds[name] == "f"
+        if kinds[name] == "f" and name in names
         else each
         for name, each in done.arrays.items()
     }

@@ -11,6 +11,7 @@ from typing import Any, Final
 Variant = tuple[Any, str, str, str]
 SIGN: Final = "term {} has the wrong sign"
 MISSING: Final = "the factor {} is missing"
+TERM_MISSING: Final = "the term {} is missing"
 
 
 def parsed(text: str) -> ast.expr:

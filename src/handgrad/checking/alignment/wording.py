@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import Final
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, Final
 
 from handgrad.program.text import symbol
 
@@ -18,7 +20,20 @@ _INFIX: Final[dict[type[ast.operator], tuple[str, int]]] = {
 }
 #: What arranges values and changes none reads as its operand.
 _SHAPING: Final = frozenset({"reshape", "astype", "asarray", "copy", "ravel", "squeeze", "array"})
+#: Names of modules that were not seen at run.
+_MODULES: Final = ("np", "numpy", "torch", "math")
 _POWERS: Final = {2: "²", 3: "³"}
+
+
+def mark_modules(function: ast.AST, names: Mapping[str, Any]) -> None:
+    """Note at the names of modules that they are: `xp.sum(a)` is a sum of a, `x.sum(0)` of x."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(names.get(node.id), ModuleType):
+            node.is_module = True  # type: ignore[attr-defined]
+
+
+def _is_module(name: ast.Name) -> bool:
+    return getattr(name, "is_module", name.id in _MODULES)
 
 
 def said(node: ast.AST, around: int = 0) -> str:
@@ -41,7 +56,7 @@ def said(node: ast.AST, around: int = 0) -> str:
             written = said(left, strength) + sign + said(right, strength + 1)
             return written if strength >= around else f"({written})"
         case ast.Call(ast.Attribute(owner, name), args):
-            if not (isinstance(owner, ast.Name) and owner.id in ("np", "numpy", "torch", "math")):
+            if not (isinstance(owner, ast.Name) and _is_module(owner)):
                 args = [owner, *args]
             if name in _SHAPING and args:
                 return said(args[0], around)
