@@ -88,6 +88,12 @@ CASES = [
     Case("standardize-rows", lambda rng: layers.Standardize(-1), (normal(2, 5, 3),)),
     Case("flatten", lambda rng: layers.Flatten(), (normal(2, 3, 4),)),
     Case("last-step", lambda rng: layers.LastStep(bidirectional=True), (normal(2, 3, 4),)),
+    Case("mean-of-steps", lambda rng: layers.StepPooling("mean"), (normal(2, 3, 4),)),
+    Case(
+        "mean-of-steps-that-count",
+        lambda rng: layers.StepPooling("mean"),
+        (normal(4, 5, 3), np.array([5, 3, 0, 2])),
+    ),
     Case(
         "learned-positions",
         lambda rng: layers.LearnedPositions(7, 3, rng=rng, dtype=F64),

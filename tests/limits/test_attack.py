@@ -50,6 +50,16 @@ def test_kernels_of_draws_are_one_covariance_in_inference() -> None:
     assert deviation.max() < 1e-3
 
 
+@pytest.mark.parametrize("lengths", [None, LENGTHS])
+def test_a_mean_over_the_steps_is_that_of_a_classifier(lengths: np.ndarray | None) -> None:
+    classifier = recurrent("rnn", 1, pooling="mean")(8, 1)
+    chain = hg.Sequential(classifier.recurrent, hg.StepPooling("mean"), classifier.head)
+    found, expected = (
+        limits.kernel(each, SEQUENCES, lengths=lengths, **GIVEN) for each in (chain, classifier)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_large_examples_leave_small_ones_alone() -> None:
     x = np.array([[[1e5, -1e5]], [[1e-2, 2e-2]]])
     model = hg.Sequential(
@@ -220,6 +230,12 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     ),
     "too large": (lambda: dense(6, 1), VECTORS * 1e200, {}, "beyond the largest number"),
     "complex": (lambda: dense(6, 1), VECTORS * 1j, {}, "type complex128"),
+    "the largest of steps": (
+        lambda: hg.Sequential(hg.RNN(6, 8, rng=rng(), **F8), hg.StepPooling("max"), dense(8, 1)),
+        SEQUENCES,
+        {},
+        "pooling is 'max'; allowed: 'mean'",
+    ),
     "images of integers": (
         lambda: hg.Sequential(hg.Flatten(), dense(4, 1)),
         np.zeros((2, 2, 2), np.uint8),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 from handgrad import initializers
 from handgrad.arrays import Array
 from handgrad.errors import ArgumentError
-from handgrad.layers import GRU, LSTM, RNN, LeakyRNN
+from handgrad.layers import GRU, LSTM, RNN, LeakyRNN, StepPooling
 from handgrad.layers.recurrent import Recurrent
 from handgrad.limits.gates import closed_gate, gated, logistic, open_gate
 from handgrad.limits.inputs import InputPosition
@@ -57,15 +57,27 @@ def _classifier(layer: SequenceClassifier, x: Raw | Signal, build: Build) -> Sig
     with build.child("recurrent"):
         found = states(layer.recurrent, x, build)
     if layer.pooling == "mean":
-        steps = len(found.y)
-        terms = ((_share_of(t, steps, build), y) for t, y in enumerate(found.y))
-        r = mixed(*terms, name=build.name("mean"), index=())
+        r = _mean(found.y, build)
     else:
         count = len(found.final)
         shares = tuple((1.0 / count, each) for each in found.final)
         r = Concat("", shares) if count > 1 else found.final[0]
     with build.child("head"):
         return lower(layer.head, signal((), lambda position: r), build)
+
+
+@lower.register
+def _step_pooling(layer: StepPooling, x: Raw | Signal, build: Build) -> Signal:
+    if layer.pooling != "mean":
+        raise ArgumentError(f"limits: pooling is {layer.pooling!r}; allowed: 'mean'")
+    r = _mean(list(build.read(x, "last").variables), build)
+    return signal((), lambda position: r)
+
+
+def _mean(ys: Sequence[Variable], build: Build) -> Variable:
+    """The mean of the steps that count."""
+    terms = ((_share_of(t, len(ys), build), y) for t, y in enumerate(ys))
+    return mixed(*terms, name=build.name("mean"), index=())
 
 
 def _share_of(t: int, steps: int, build: Build) -> Any:
