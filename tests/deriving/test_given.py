@@ -231,3 +231,34 @@ def test_lengths_in_an_array_are_those_of_the_example() -> None:
     right(d, pooled, x, lengths)
     with pytest.raises(ValueError, match="; allowed: True"):
         d.forward(x, np.array([5, 2, 2]))
+
+
+def _powers(w, u, rounds=1):
+    for _ in range(rounds):
+        u = np.tanh(w @ u)
+    return u
+
+
+def test_one_round_by_a_setting_is_derived_for_any_number() -> None:
+    derived = hg.derive(_powers, w=("N", "N"), u=("N",))
+    rng = np.random.default_rng(4)
+    w, u, dy, v = (rng.standard_normal(s) for s in ((3, 3), 3, 3, (3, 3)))
+    np.testing.assert_allclose(derived.forward(w, u)[0], _powers(w, u))
+    for rounds in (1, 2, 4):
+        y, cache = derived.forward(w, u, rounds)
+        np.testing.assert_allclose(y, _powers(w, u, rounds))
+        found = float(np.sum(derived.backward(dy, cache)[0] * v))
+        ends = (_powers(w + h * v, u, rounds) @ dy for h in (1e-6, -1e-6))
+        assert found == pytest.approx(next(ends) / 2e-6 - next(ends) / 2e-6, rel=1e-6, abs=1e-8)
+
+
+def _summed(x, axis=1):
+    return np.cumsum(x, axis) ** 2
+
+
+def test_a_setting_of_one_that_counts_no_rounds_stays_as_it_is() -> None:
+    derived = hg.derive(_summed, x=("N", "N"))
+    x = np.random.default_rng(5).standard_normal((4, 4))
+    np.testing.assert_allclose(derived.forward(x)[0], _summed(x))
+    with pytest.raises(ValueError, match="axis is 0; allowed: 1"):
+        derived.forward(x, 0)

@@ -61,13 +61,18 @@ class Setting:
     """An argument that is no array.
 
     letter: the one that a whole setting stands for. is_fixed: what is derived is for its value
-    alone.
+    alone. tried: the value that the forward is traced with, where that is another.
     """
 
     path: Path
     value: Any
     letter: str = ""
     is_fixed: bool = False
+    tried: int | None = None
+
+    @property
+    def example(self) -> Any:
+        return self.value if self.tried is None else self.tried
 
     @property
     def name(self) -> str:
@@ -128,6 +133,15 @@ class Arguments:
             if isinstance(leaf, Setting) and leaf.path in paths:
                 return replace(leaf, letter="", is_fixed=True)
             return leaf
+
+        return replace(self, trees=self.mapped(changed))
+
+    def with_tried(self, values: Mapping[Path, int]) -> Arguments:
+        """The same with other values of some settings to trace with."""
+
+        def changed(leaf: Spec | Setting) -> Spec | Setting:
+            is_tried = isinstance(leaf, Setting) and leaf.path in values
+            return replace(leaf, tried=values[leaf.path]) if is_tried else leaf
 
         return replace(self, trees=self.mapped(changed))
 

@@ -25,6 +25,7 @@ from handgrad.deriving.arguments import (
 )
 from handgrad.deriving.derivation import Derivation
 from handgrad.deriving.derived import ChainRule
+from handgrad.deriving.guards import fixed_letters, holds, size_rules
 from handgrad.deriving.pair import DerivedPair, assemble
 from handgrad.deriving.proof import DoubleError, MeetingError, Proof, WiderError
 from handgrad.deriving.refusals import ByChanceError, UnprovedError, UnreadableError, refused
@@ -39,6 +40,8 @@ from handgrad.program.reading import libraries_of
 
 #: So many choices of numbers are tried where differences tell nothing on those before.
 _MOST_NUMBERS: Final = 4
+#: Rounds by which a loop is known, though the first two and the last are others.
+_ROUNDS: Final = 5
 
 
 def derive(
@@ -197,11 +200,32 @@ class Deriving:
     def _derived_on(self, sampler: Sampler) -> Derivation:
         arguments = sampler.arguments
         found = self._traced(sampler)
+        if (again := self._with_rounds(sampler, found)) is not None:
+            return again
         if any(spec.example is not None for spec in arguments.specs):
             sampler, found = self._with_letters(sampler, found)
         if self.forward.library != "numpy":
             self._refuse_changes(sampler)
         return self._smooth(found, sampler)
+
+    def _with_rounds(self, sampler: Sampler, found: Traced) -> Derivation | None:
+        """The derivation for any number of rounds, where a setting asks for one or two.
+
+        So few are no loop yet: with more of them there is one, if they are alike.
+        """
+        only = fixed_letters(found.world)
+        settings = [s for s in sampler.arguments.settings if s.letter and s.letter == s.name]
+        few = [s for s in settings if s.example in (1, 2) and only.get(s.letter) == s.example]
+        if not few:
+            return None
+        arguments = sampler.arguments.with_tried({s.path: _ROUNDS for s in few})
+        more = replace(sampler, arguments=arguments)
+        with suppress(UnprovedError, UnreadableError):
+            world = self._traced(more).world
+            lengths = world.lengths | {s.letter: s.value for s in few}
+            if all(holds(rule, lengths) for rule in size_rules(world)):
+                return self._derived_on(more)
+        return None
 
     def _refuse_changes(self, sampler: Sampler) -> None:
         """Raises UnreadableError for a forward that changes what it goes by."""
@@ -287,8 +311,6 @@ class Deriving:
 
     def _with_letters(self, sampler: Sampler, found: Traced) -> tuple[Sampler, Traced]:
         """The same with one letter for the axes that the forward lines up."""
-        from handgrad.deriving.guards import size_rules
-
         made = [x for x in sampler.arguments.letters if x not in self._declared()]
         equal = [(left, right) for sign, left, right in size_rules(found.world) if sign == "=="]
         arguments = sampler.arguments.with_letters(solved(equal, made))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterator, Sequence
+import operator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from handgrad.deriving.arguments import Arguments, is_bare, parts_of
@@ -39,6 +40,12 @@ def size_rules(world: World) -> Iterator[tuple[str, Size, Size]]:
         if str(rule) not in seen:
             seen.add(str(rule))
             yield rule
+
+
+def holds(rule: tuple[str, Size, Size], lengths: Mapping[str, int]) -> bool:
+    sign, left, right = rule
+    method = next(each.method for each in COMPARISONS if each.text == sign)
+    return bool(getattr(operator, method)(left.number(lengths), right.number(lengths)))
 
 
 def fixed_letters(world: World) -> dict[str, int]:

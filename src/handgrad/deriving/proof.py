@@ -405,6 +405,8 @@ class WiderError(Exception):
 def other_values(setting: Setting) -> tuple[Any, ...]:
     """Further values of a setting that is a number."""
     value = setting.value
+    if setting.tried is not None:
+        return value, setting.tried + 1
     if isinstance(value, int):
         return value + 1, 2 * value
     return 1.25 * value + 0.1, 0.5 * value + 0.05

@@ -102,7 +102,7 @@ class Sampler:
         short = min(lengths.values(), default=2)
         known = dict(lengths)
         for setting in self.arguments.settings:  # whole settings that are lengths as well
-            number = (settings or {}).get(setting.path, setting.value)
+            number = (settings or {}).get(setting.path, setting.example)
             if setting.letter == setting.name and number is not None:
                 known[setting.letter] = int(number)
 
@@ -110,7 +110,7 @@ class Sampler:
             if isinstance(leaf, Setting):
                 if settings and leaf.path in settings:
                     return settings[leaf.path]
-                return lengths.get(leaf.letter, leaf.value) if leaf.letter else leaf.value
+                return lengths.get(leaf.letter, leaf.example) if leaf.letter else leaf.example
             if examples and leaf.example is not None:
                 return leaf.example.copy()
             return self._array(rng, leaf, leaf.lengths(known), short)
