@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from docs.site import alive
 from docs.site.docstrings import converted, escaped
 from docs.site.pages import contents, packages_of_handgrad
 
@@ -47,3 +48,11 @@ def test_aligned_formulas_stay_lines() -> None:
 
 def test_a_list_is_parted_from_its_sentence() -> None:
     assert list(converted(["These:", "- one", "- two"])) == ["These:", "", "- one", "- two", ""]
+
+
+def test_the_gallery_has_eight_pages_that_are_alive() -> None:
+    assert len(alive.PAGES) == 8
+    text = alive.page("layer_norm")
+    assert 'id="handgrad-story"' in text
+    assert len(text) < 700_000
+    assert all(f'"alive/{target}.html"' in alive.section() for target in alive.PAGES)

@@ -19,6 +19,8 @@ version = release = handgrad.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "docs.site.pages",
     "docs.site.docstrings",
@@ -66,7 +68,11 @@ sphinx_gallery_conf = {
     "reset_argv": "docs.site.pages.arguments",
 }
 
+# Of a console's block only what is typed, and without its prompt.
+copybutton_prompt_text = "$ "
+
 html_theme = "furo"
+html_favicon = "static/favicon.svg"
 html_title = f"handgrad {version}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from docs.playground.build import build
+from docs.site import alive
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -150,7 +151,8 @@ def read(app: Sphinx, page: str, source: list[str]) -> None:
     """What a page needs on the site and would not bear in the repository."""
     if page == app.config.root_doc:
         app.env.note_dependency(str(INDEX))
-        source[0] += f"\n\n{contents()}\n"
+        opening, mark, rest = source[0].partition("\n## ")
+        source[0] = f"{opening}\n{alive.section()}{mark}{rest}\n\n{contents()}\n"
     if page == "examples/README":
         source[0] = re.sub(r"\]\((?!picture)(\w+)\.py\)", r"](../docs/gallery/\1.rst)", source[0])
     if page == "docs/notebooks":
@@ -178,13 +180,14 @@ def arguments(gallery: Any, variables: Any) -> list[str]:
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
-    """The address of the site leads to its first page, and the playground stands beside it."""
+    """The address of the site leads to its first page; playground and gallery stand beside it."""
     if error is not None or app.builder.name != "html":
         return
     target = app.builder.get_target_uri(app.config.root_doc)
     page = f'<!doctype html><meta http-equiv="refresh" content="0; url={target}">'
     (Path(app.outdir) / "index.html").write_text(page + "<title>handgrad</title>", "utf-8")
     build(Path(app.outdir) / "playground")
+    alive.write(Path(app.outdir) / "alive")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
