@@ -1,4 +1,4 @@
-"""The gallery on the front of the site: eight pages that step through a run, and back through it."""
+"""The gallery on the front of the site: eight pages that step through a run and back again."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_what_changed_is_checked(handgrad: Run, project: Path, committed: bool) 
         since = ("--since", "main")
     result = handgrad("check", "--changed", *since, "--junit", "out.xml")
     assert result.exit_code == 1, result.output
-    assert "✗ dx: has the wrong sign" in result.stdout
+    assert "✗ dx: term dy has the wrong sign" in result.stdout
     assert "✓ net/affine.py:Scale: every gradient is right" in result.stdout
     assert "i net/relu.py:relu_forward has a backward and no inputs; allowed: a line" in (
         result.stdout
@@ -139,7 +139,7 @@ def test_github_gets_the_line(
     assert place.split(",")[0] == "file=net/affine.py"
     line = int(place.split(",")[1].removeprefix("line="))
     assert 10 <= line <= 13
-    assert message.startswith("dx: has the wrong sign")
+    assert message.startswith("dx: term dy has the wrong sign")
 
 
 def test_a_mark_that_is_none_does_not_end_the_others(handgrad: Run, project: Path) -> None:

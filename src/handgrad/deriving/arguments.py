@@ -140,8 +140,9 @@ class Arguments:
         """The same with other values of some settings to trace with."""
 
         def changed(leaf: Spec | Setting) -> Spec | Setting:
-            is_tried = isinstance(leaf, Setting) and leaf.path in values
-            return replace(leaf, tried=values[leaf.path]) if is_tried else leaf
+            if isinstance(leaf, Setting) and leaf.path in values:
+                return replace(leaf, tried=values[leaf.path])
+            return leaf
 
         return replace(self, trees=self.mapped(changed))
 

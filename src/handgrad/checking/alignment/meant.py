@@ -249,11 +249,11 @@ def _is_product(node: ast.AST) -> bool:
 def _with(node: ast.expr, name: str, other: ast.expr) -> ast.expr:
     """The expression with another one for every use of a name."""
 
-    class Other(ast.NodeTransformer):
+    class Renamed(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             return other if node.id == name else node
 
-    found: ast.expr = Other().visit(copy.deepcopy(node))
+    found: ast.expr = Renamed().visit(copy.deepcopy(node))
     return found
 
 

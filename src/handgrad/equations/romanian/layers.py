@@ -62,6 +62,9 @@ TEXTS: Final = {
     "Long short-term memory, gates in the order i, f, g, o": (
         "Memorie lungă de scurtă durată, cu porțile în ordinea i, f, g, o"
     ),
+    "From a sequence to one vector, the mean or the largest of its steps.": (
+        "De la o secvență la un singur vector, media sau maximul pașilor ei."
+    ),
     "From a sequence to one vector, behind a recurrent layer.": (
         "De la o secvență la un singur vector, după un strat recurent."
     ),
@@ -186,6 +189,7 @@ NAMES: Final = {
     "RMSNorm": "Normalizare RMS",
     "SquaredError": "Eroare pătratică",
     "Standardize": "Standardizare",
+    "StepPooling": "Pooling peste pași",
     "TransformerBlock": "Bloc transformer",
     "TransformerDecoder": "Decodor transformer",
     "TransformerEncoder": "Codificator transformer",
