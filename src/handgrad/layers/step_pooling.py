@@ -88,6 +88,8 @@ def step_weights(y: Array, lengths: Array | None, pooling: str) -> Array:
     steps = y.shape[1]
     time = xp.arange(steps)[:, None]
     one = xp.ones_like(y[:, :, :1])
+    if lengths is None and pooling == "mean":
+        return one / steps
     tau = one * steps
     if lengths is not None:
         tau = one * xp.astype(lengths, y.dtype)[:, None, None]
