@@ -55,7 +55,7 @@ from handgrad.program import Execution
 #: The method for gradients where differences at the point itself say nothing.
 BESIDE: Final = "gradients beside the point"
 #: Seconds of work on changes of the source, in all searches of one check.
-_SEARCHED: Final = 5.0
+_SEARCHED: Final = 8.0
 
 
 class Checker:

@@ -20,7 +20,7 @@ from handgrad.checking.attempts import Inapplicable, attempt, attempted
 from handgrad.checking.element_hypotheses import of_elements
 from handgrad.checking.hypotheses import Draw, Explanation, explains, general
 from handgrad.checking.kinds import EDITS
-from handgrad.checking.report import Fault
+from handgrad.checking.report import RIVAL, Fault
 from handgrad.checking.trial import close
 from handgrad.checking.work import HYPOTHESIS, Work
 from handgrad.program import Execution, Node, edits, reachable
@@ -109,7 +109,7 @@ def best_fault(
     ]
     message = f"d{name}: {best.phrase}; residual {residual:.0e}"
     if rivals:
-        message += f" (or, with the same effect here: {rivals[0].phrase})"
+        message += f"{RIVAL}{rivals[0].phrase})"
     alternatives = tuple((each.kind, each.term) for each in rivals[:1])
     sure = 1.0 / (1 + len(rivals))
     return Fault(name, best.kind, best.term, message, sure, situation, alternatives)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 
 from handgrad.printing import html, terminal_text
+
+#: Begins the sentence on another cause that does the same.
+RIVAL: Final = " (or, with the same effect here: "
 
 
 class CheckError(AssertionError):

@@ -1,10 +1,11 @@
-"""A path through time that is forgotten is told as the term that the line lacks."""
+"""Terms that a line lacks, as the derivation has them, and other faults of strangers' backwards."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pytest
 
 import handgrad as hg
 
@@ -51,3 +52,98 @@ def test_a_path_through_time_that_is_forgotten() -> None:
             fault.diff.splitlines()[-1].strip("+ ") == "dh = dz @ uz.T + dc @ uh.T + dh * (1 - z)"
         )
     assert {fault.gradient for fault in report.faults} == {"x", "h0", "wz", "uz", "wh", "uh"}
+
+
+def focal(z: Any, t: Any) -> Any:
+    p = 1 / (1 + np.exp(-z))
+    pt = np.where(t > 0, p, 1 - p)
+    return -((1 - pt) ** 2) * np.log(pt), (t, pt)
+
+
+def without_the_weight(g: Any, cache: Any) -> Any:
+    t, pt = cache
+    dpt = -((1 - pt) ** 2) / pt
+    sign = np.where(t > 0, 1.0, -1.0)
+    return g * dpt * pt * (1 - pt) * sign, None
+
+
+def test_a_term_of_a_derivative_that_dy_is_multiplied_by() -> None:
+    rng = np.random.default_rng(6)
+    z, t = rng.standard_normal(7), (rng.random(7) > 0.5).astype(float)
+    report = hg.check((focal, without_the_weight), z, t)
+    fault = next(each for each in report.faults if each.gradient == "z")
+    assert "the term 2 log(pt) (1 − pt) is missing" in fault.message
+    assert "dpt = " in fault.diff
+
+
+def dice(p: Any, t: Any) -> Any:
+    i, u = (p * t).sum(1), p.sum(1) + t.sum(1)
+    return 1 - 2 * i / u, (p, t, i, u)
+
+
+def without_a_square(g: Any, cache: Any) -> Any:
+    p, t, i, u = cache
+    dp = -2 * (t * u[:, None] - i[:, None]) / u[:, None]
+    dt = -2 * (p * u[:, None] - i[:, None]) / u[:, None] ** 2
+    return g[:, None] * dp, g[:, None] * dt
+
+
+def normalised(x: Any) -> Any:
+    std = np.sqrt(x.var(0) + 1e-5)
+    xh = (x - x.mean(0)) / std
+    return xh, (xh, std)
+
+
+def with_another_size(dy: Any, cache: Any) -> Any:
+    xh, std = cache
+    n = dy.shape[1]
+    return (n * dy - dy.sum(0) - xh * (dy * xh).sum(0)) / (n * std)
+
+
+def tanh_of_product(x: Any, w: Any) -> Any:
+    z = x @ w
+    return np.tanh(z), (x, w, z)
+
+
+def with_a_power_missing(dy: Any, cache: Any) -> Any:
+    x, w, z = cache
+    dz = dy * (1 - np.tanh(z))
+    return dz @ w.T, x.T @ dz
+
+
+def correlated(x: Any, w: Any) -> Any:
+    k, o = w.shape[0], x.shape[1] - w.shape[0] + 1
+    y = np.zeros((len(x), o, o))
+    for i in range(k):
+        for j in range(k):
+            y += x[:, i : i + o, j : j + o] * w[i, j]
+    return y, (x, w)
+
+
+def with_counters_exchanged(dy: Any, cache: Any) -> Any:
+    x, w = cache
+    k, o = w.shape[0], dy.shape[1]
+    dx, dw = np.zeros_like(x), np.zeros_like(w)
+    for i in range(k):
+        for j in range(k):
+            dw[i, j] = (x[:, j : j + o, i : i + o] * dy).sum()
+            dx[:, i : i + o, j : j + o] += dy * w[i, j]
+    return dx, dw
+
+
+@pytest.mark.parametrize(
+    ("pair", "shapes", "line"),
+    [
+        ((dice, without_a_square), ((3, 6), (3, 6)), "/ u[:, None] ** 2"),
+        ((normalised, with_another_size), ((6, 4),), "n = dy.shape[0]"),
+        ((tanh_of_product, with_a_power_missing), ((5, 4), (4, 3)), "(1 - np.tanh(z) ** 2)"),
+        ((correlated, with_counters_exchanged), ((2, 6, 6), (3, 3)), "dw[j, i] ="),
+    ],
+    ids=lambda value: value[1].__name__ if isinstance(value, tuple) and callable(value[0]) else "",
+)
+def test_the_line_that_is_meant(pair: Any, shapes: Any, line: str) -> None:
+    rng = np.random.default_rng(7)
+    report = hg.check(pair, *(rng.uniform(0.2, 2, shape) for shape in shapes))
+    assert report.faults
+    for fault in report.faults:
+        assert line in fault.diff.splitlines()[-1]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from handgrad.checking.alignment.told import Told
-from handgrad.checking.report import Fault
+from handgrad.checking.report import RIVAL, Fault
 
 #: Kinds that say where a gradient is wrong, or that it is, and not by what.
 _NO_CAUSES: Final = ("unknown", "some rows", "masked rows")
@@ -49,8 +49,11 @@ def _both(known: Fault, told: Told) -> Fault:
         return fault
     is_of_whole = fault.kind not in _OF_THE_WHOLE.get(known.kind, (fault.kind,))
     if is_of_whole or (known.term and told.words > _CONTRIVED):
+        # A rival of what a change bears out is none.
+        message, sure = known.message, max(known.confidence, fault.confidence)
         told_so = ((fault.kind, fault.message), *known.alternatives)
-        return replace(known, line=fault.line, diff=fault.diff, alternatives=told_so)
+        changed = replace(known, line=fault.line, diff=fault.diff, alternatives=told_so)
+        return replace(changed, message=message.partition(RIVAL)[0], confidence=sure)
     message = fault.message
     before, times, _ = known.message.partition(_TIMES)
     if times:

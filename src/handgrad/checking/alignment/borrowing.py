@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
@@ -91,6 +92,21 @@ def of_index(node: ast.expr, borrowed: Borrowed, scope: CallScope) -> Iterator[V
             part = f"[{_written(other)}] for [{_written(node.slice)}]"
             phrase = "elements are taken from other positions, by another slice or index: {}"
             yield new, "shifted", part, phrase
+
+
+def of_counters(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+    """Two counters the other way round in one index."""
+    if not isinstance(node, ast.Subscript):
+        return
+    used = [each.id for each in ast.walk(node.slice) if isinstance(each, ast.Name)]
+    counters = [name for name in dict.fromkeys(used) if type(scope.call.names.get(name)) is int]
+    for one, other in combinations(counters, 2):
+        new = copy.deepcopy(node)
+        for each in ast.walk(new.slice):
+            if isinstance(each, ast.Name):
+                each.id = {one: other, other: one}.get(each.id, each.id)
+        phrase = "{} stand the other way round in the index"
+        yield new, "operands swapped", f"{one} and {other}", phrase
 
 
 def _written(index: ast.expr) -> str:

@@ -13,6 +13,7 @@ from handgrad.checking.alignment.borrowing import (
     exchanged,
     insertions,
     of_argument,
+    of_counters,
     of_index,
     siblings,
 )
@@ -148,7 +149,7 @@ def _replacements(
 ) -> Iterator[Change]:
     places = list(_places(own))
     for place, node in places:
-        found = of_index(node, borrowed, scope)
+        found = chain(of_index(node, borrowed, scope), of_counters(node, scope))
         if not isinstance(getattr(node, "ctx", None), ast.Store):
             found = chain(
                 found,
@@ -295,5 +296,7 @@ def _takes_insertions(place: Place, node: ast.expr) -> bool:
     ):
         return False
     if place.field in ("slice", "func", "lower", "upper", "step"):
+        return False
+    if isinstance(getattr(place.parent, "ctx", None), ast.Store):  # an array that is written to
         return False
     return not isinstance(place.parent, ast.keyword)

@@ -56,7 +56,7 @@ def inserted_at(
             new = _method(node, "sum", keywords=[ast.keyword("axis", listed)])
             yield new, "not reduced", part, f"a sum over axes {axes} of {{}} is missing"
     if array is None or array.dtype.kind == "f":
-        yield from _with_one(node)
+        yield from _with_one(node, is_part=is_part)
     if array is not None and array.ndim == 2 and len(set(array.shape)) == 1:
         whole = binary(node, ast.Add(), ast.Attribute(node, "T", ast.Load()))
         new = binary(whole, ast.Div(), ast.Constant(2))
@@ -67,10 +67,11 @@ def inserted_at(
     yield from _with_names(node, array, scope, is_part=is_part)
 
 
-def _with_one(node: ast.expr) -> Iterator[Variant]:
+def _with_one(node: ast.expr, *, is_part: bool) -> Iterator[Variant]:
     """The same and 1, and what is missing to 1."""
     part, one = said(node), ast.Constant(1)
-    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+    is_short = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+    if is_short or (is_part and isinstance(node, ast.Call)):
         for power, words in ((2, "factor {} of its square"), (3, "factors {} of its cube")):
             new = binary(node, ast.Pow(), ast.Constant(power))
             yield new, "factor missing", part, f"the power is missing, the {words}"

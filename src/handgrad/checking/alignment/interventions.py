@@ -235,6 +235,8 @@ class Interventions:
         for rights in sorted(every, key=_rank):
             if rights[0].node.kind != "f" or any(not self._fits(slot, each) for each in rights):
                 continue
+            if rights[0].is_local and not all(map(derived.is_local, rights)):
+                continue
             unknown: list[Any] = [None] * len(slot.values)
             before = slot.before or unknown
             pairs = zip(rights, before, strict=False)
@@ -338,7 +340,8 @@ class Interventions:
         return None
 
 
-def _rank(rights: tuple[Right, ...]) -> tuple[bool, bool, int, int]:
+def _rank(rights: tuple[Right, ...]) -> tuple[bool, bool, bool, int, int]:
     last = rights[-1]
     unnamed = sum(not each.node.name for each in rights)
-    return not last.is_gradient, last.use is not None, unnamed, -last.number
+    kind = (not last.is_gradient, last.is_local, last.use is not None)
+    return *kind, unnamed, -last.number

@@ -12,7 +12,7 @@ import numpy as np
 from handgrad.checking.alignment.paths import same
 from handgrad.checking.alignment.pool import Right, SweptForward
 from handgrad.checking.alignment.slots import LineSlot
-from handgrad.checking.alignment.variants import Variant, binary, parsed
+from handgrad.checking.alignment.variants import Variant, binary, multiplied, operands, parsed
 from handgrad.checking.alignment.wording import said
 from handgrad.program.emit import Emitter
 from handgrad.program.libraries import NUMPY, TORCH
@@ -21,6 +21,8 @@ from handgrad.program.node import FIXED, Node
 #: Uses of a value of which a line may lack two, and steps that may lie between the user's values.
 _MOST_USES: Final = 6
 _DEEP: Final = 8
+#: Letters of what a line may lack.
+_LONG: Final = 60
 
 
 def lacking(
@@ -29,7 +31,7 @@ def lacking(
     """The line's expression and one or two of the shares that the value has and it has not."""
     if not right.is_gradient or right.use is not None:
         return
-    shares = derived.share_nodes(right.node)[:_MOST_USES]
+    shares = derived.share_nodes(right.node, is_local=right.is_local)[:_MOST_USES]
     known = {
         (array.shape, array.tobytes()): each
         for each, array in reversed(slot.scope.atoms)
@@ -39,8 +41,8 @@ def lacking(
         for some in combinations(shares, number):
             if same(value - slot.value, sum(np.asarray(g.value) for _, g in some)):
                 texts = [_written(g, known, slot) for _, g in some]
-                if "" not in texts:
-                    yield _with(slot.place.get(), [parsed(text) for text in texts])
+                if "" not in texts and len("".join(texts)) <= _LONG:
+                    yield _with(slot.place.get(), [_tidied(parsed(text)) for text in texts])
 
 
 def _with(own: ast.expr, terms: list[ast.expr]) -> Variant:
@@ -57,6 +59,15 @@ def _with(own: ast.expr, terms: list[ast.expr]) -> Variant:
     return new, "term missing", part, f"{phrase} beside {said(own)}"
 
 
+def _tidied(term: ast.expr) -> ast.expr:
+    """A product with its number first, and none that is 1."""
+    factors = list(operands(term, ast.Mult))
+    numbers = [each for each in factors if isinstance(each, ast.Constant)]
+    rest = [each for each in factors if each not in numbers]
+    kept = [each for each in numbers if each.value != 1]
+    return multiplied([*kept, *rest]) if kept or rest else term
+
+
 def _written(node: Node, known: Mapping[tuple[object, bytes], ast.expr], slot: LineSlot) -> str:
     """An expression with the user's variables where they hold a value of it; "" if there is none.
 
@@ -67,6 +78,8 @@ def _written(node: Node, known: Mapping[tuple[object, bytes], ast.expr], slot: L
     def name(each: Node, depth: int) -> bool:
         value = np.asarray(each.value)
         own = known.get((value.shape, value.tobytes())) if each.op not in FIXED else None
+        if own is None and each.op == "input" and value.size and (value == 1).all():
+            own = ast.Constant(1)  # the cotangent of a derivative that dy is multiplied by
         if own is not None:
             emitter.name(each, ast.unparse(own))
             return True

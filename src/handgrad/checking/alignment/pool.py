@@ -84,7 +84,7 @@ class Right:
 
     number: its position among them, which is the same on other inputs and cotangents. use: the node
     that the value comes back through, where it is that share of a gradient alone; is_rest: what
-    comes back through all others.
+    comes back through all others. is_local: the derivative that dy is multiplied by.
     """
 
     number: int
@@ -92,6 +92,7 @@ class Right:
     is_gradient: bool
     use: Node | None = None
     is_rest: bool = False
+    is_local: bool = False
 
     @property
     def made_by(self) -> Node:
@@ -130,6 +131,7 @@ class SweptForward:
             self._seed(outputs, cotangents)
             self.gradients = dict(self._seeds)
             sweep(self.body, self.gradients, self._live)
+            self.derivatives = self._local(cotangents)
         self._nodes = [*self.inputs, *self.body]
         self._numbers = {id(node): i for i, node in enumerate(self._nodes)}
         known = [(node, False) for node in self._nodes]
@@ -139,6 +141,10 @@ class SweptForward:
             (self.gradients[id(node)] if is_gradient else node).value for node, is_gradient in known
         ]
         self._note_shares()
+        for node in self._nodes:
+            if id(node) in self.derivatives:
+                self.rights.append(Right(len(self.rights), node, True, is_local=True))
+                self._values.append(self.derivatives[id(node)].value)
         self.pool = RightValues(
             [*map(self.value, self.rights), *(node.value for node in self._world.known.values())]
         )
@@ -165,6 +171,31 @@ class SweptForward:
                 own = self._seeds.get(id(output))
                 self._seeds[id(output)] = seed if own is None else own + seed
 
+    def _local(self, cotangents: list[np.ndarray]) -> dict[int, Node]:
+        """What comes back from ones, of which an element-wise forward's gradients are dy times."""
+        if len(cotangents) != 1:
+            return {}
+        found = {
+            key: Node("input", (), {}, seed.shape, "f", np.ones_like(seed.value))
+            for key, seed in self._seeds.items()
+        }
+        sweep(self.body, found, self._live)
+        return found
+
+    def is_local(self, right: Right) -> bool:
+        """Return whether a derivative times dy, spread over further axes, is the gradient."""
+        (seed,) = self._seeds.values()
+        own, whole = self.value(right), self.gradients[id(right.node)].value
+        dy = np.asarray(seed.value)
+        for more in range(np.ndim(whole) - dy.ndim + 1):
+            spread = dy.reshape((*dy.shape, *[1] * more))
+            try:
+                if _is_close(own * spread, whole) and not _is_close(own, whole):
+                    return True
+            except ValueError:  # no shape for both
+                continue
+        return False
+
     def over_rounds(self, number: int) -> list[tuple[Right, ...]]:
         """The values that a loop of so many rounds makes at one line, first round to last."""
         found: dict[Any, dict[Any, Right]] = {}
@@ -173,7 +204,7 @@ class SweptForward:
             node = right.made_by
             if node.rounds:
                 shared = None if right.use is None else self._shared(right)
-                kind = (right.is_gradient, right.is_rest, shared)
+                kind = (right.is_gradient, right.is_rest, right.is_local, shared)
                 place = (kind, node.line, node.op, [loop for loop, _ in node.rounds])
                 count = [i for _, i in node.rounds]
                 key = (repr(place), times[repr((place, count))])
@@ -209,7 +240,7 @@ class SweptForward:
     def called(self, name: str) -> Iterator[Right]:
         """The whole gradients of what a variable's name is called after, the last first."""
         wanted = {plain(each) for each in without_affix(name)}
-        for right in reversed(self.rights):
+        for right in sorted(self.rights, key=lambda right: (right.is_local, -right.number)):
             if right.is_gradient and right.use is None and plain(right.node.name) in wanted:
                 yield right
 
@@ -274,13 +305,14 @@ class SweptForward:
         """The parts of a node's gradient, each with what the node is used in."""
         return [(use, g.value) for use, g in self.share_nodes(node)]
 
-    def share_nodes(self, node: Node) -> list[tuple[Node, Node]]:
+    def share_nodes(self, node: Node, *, is_local: bool = False) -> list[tuple[Node, Node]]:
         """The same as they are computed."""
         found = []
+        gradients = self.derivatives if is_local else self.gradients
         with self._at_work():
             for use in self.body:
-                if node in use.args and id(use) in self.gradients and not has_parts(use):
-                    every = zip(use.args, vjp(use, self.gradients[id(use)]), strict=True)
+                if node in use.args and id(use) in gradients and not has_parts(use):
+                    every = zip(use.args, vjp(use, gradients[id(use)]), strict=True)
                     found += [(use, g) for a, g in every if a is node and g is not None]
         return [(use, as_node(g)) for use, g in found]
 

@@ -65,6 +65,26 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
         yield new, "flipped", said(node), "the order of {} should be reversed"
     if isinstance(place.parent, ast.BinOp):
         yield from _other_numbers(node, scope)
+    else:
+        yield from _other_sizes(node, scope)
+
+
+def _other_sizes(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+    """The sizes of an array along its other axes, and of all of it."""
+    match node:
+        case ast.Subscript(ast.Attribute(owner, "shape"), ast.Constant(int())):
+            pass
+        case ast.Call(ast.Name("len"), [owner], []) | ast.Attribute(owner, "size"):
+            pass
+        case _:
+            return
+    array = scope.array(owner)
+    texts = [f"shape[{axis}]" for axis in range(0 if array is None else array.ndim)]
+    for text in [*texts, "size"] if texts else ():
+        new = parsed(f"{ast.unparse(owner)}.{text}")
+        if scope.value(new) != scope.value(node):
+            part = f"{said(new)} for {said(node)}"
+            yield new, "wrong axis", part, "another size belongs there: {}"
 
 
 def _for_number(scope: CallScope) -> Iterator[Variant]:

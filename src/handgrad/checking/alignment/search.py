@@ -309,8 +309,20 @@ class SourceSearch:
 
         At places of backward that reach none of them, or not all of the whole, no change helps.
         """
+        reached: dict[tuple[int, str, int | None], frozenset[str]] = {}
+
+        def helps(each: Sized) -> bool:
+            _, change, piece = each
+            place = change.place
+            key = (id(place.parent), place.field, place.index)
+            if key not in reached:
+                reached[key] = self._reached(change, piece, wrong)
+            found = reached[key]
+            return found.issuperset(wrong) if whole else not found.isdisjoint(wrong)
+
         if whole and any(map(self._is_scaled, wrong)):
-            yield [each for each in self._by_size(forward=False) if each[1].kind in _SCALES]
+            scaling = (each for each in self._by_size(forward=False) if each[1].kind in _SCALES)
+            yield [each for each in scaling if helps(each)]
         yield sorted((each for piece in self.pieces for each in self._solved(piece)), key=_size)
         if self.departures is not None:
             near = self.departures.near(wrong)
@@ -318,15 +330,10 @@ class SourceSearch:
             yield sorted(self._sized(own, near), key=_size)
         alone: list[Sized] = []
         rest: list[Sized] = []
-        reached: dict[tuple[int, str, int | None], frozenset[str]] = {}
         for each in self._by_size(forward=False):
-            _, change, piece = each
-            key = (id(change.place.parent), change.place.field, change.place.index)
-            if key not in reached:
-                reached[key] = self._reached(change, piece, wrong)
-            found = reached[key]
-            helps = found.issuperset(wrong) if whole else not found.isdisjoint(wrong)
-            if change.others or helps:
+            if helps(each) or each[1].others:
+                place = each[1].place
+                found = reached[id(place.parent), place.field, place.index]
                 (alone if found and found <= {*wrong} else rest).append(each)
         yield alone
         yield rest

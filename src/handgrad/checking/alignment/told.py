@@ -15,7 +15,7 @@ from handgrad.checking.alignment.kept import TooMuchError
 from handgrad.checking.alignment.search import NEAR, SourceSearch
 from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
-from handgrad.checking.report import Fault
+from handgrad.checking.report import RIVAL, Fault
 from handgrad.checking.trial import TrialRun
 from handgrad.checking.work import Work
 from handgrad.forward_backward import ForwardBackward
@@ -84,7 +84,7 @@ def _fault(name: str, same: Sequence[Hit], situation: str, sure: float) -> Fault
     rivals = [hit for hit in others if (hit.change.kind, hit.change.line) != here]
     if rivals:
         other = rivals[0].change
-        message += f" (or, with the same effect here: {other.phrase}, line {other.line})"
+        message += f"{RIVAL}{other.phrase}, line {other.line})"
     places = {change.line, *(hit.change.line for hit in rivals)}
     return Fault(
         name,

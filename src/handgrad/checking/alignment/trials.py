@@ -97,7 +97,8 @@ class Trials:
         except Exception:  # an index, or a size, is no place for such values
             return None
         names = self.functions.gradients
-        return {name for name in names if not close(found[name], draw.found[name], draw.dy)}
+        floats = [name for name in names if np.asarray(found[name]).dtype.kind == "f"]
+        return {name for name in floats if not close(found[name], draw.found[name], draw.dy)}
 
     def _compiled(self, change: Change, piece: CodePiece) -> CodeType | None:
         """The code of a function with a change; None where there is none."""
