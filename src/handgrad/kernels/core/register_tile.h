@@ -49,7 +49,7 @@ template <class Element>
 [[gnu::always_inline]] inline Vec<SumOf<Element>> multiply_add(Vec<SumOf<Element>> sum,
                                                                Vec<SumOf<Element>> a,
                                                                Vec<SumOf<Element>> b) {
-    if constexpr (std::is_floating_point_v<Element>) return sum + a * b;
+    if constexpr (std::is_floating_point_v<Element>) return fused(sum, a, b);
 #if defined(__AVX512F__)
     if constexpr (std::is_same_v<Element, Bf16x2>) {
         asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));

@@ -70,6 +70,25 @@ inline Vec<T> splat(T x) {
     return x - Vec<T>{};
 }
 
+// sum + a b, rounded once where the machine can. Clang fuses the two within one block of code
+// alone, and the checks of sanitizers divide blocks.
+template <class V>
+[[gnu::always_inline]] inline V fused(V sum, V a, V b) {
+#if defined(__clang__) && defined(__AVX512F__)
+    if constexpr (std::is_same_v<V, Vec<float>>)
+        return (V)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum);
+    else
+        return (V)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)sum);
+#elif defined(__clang__) && defined(__FMA__)
+    if constexpr (std::is_same_v<V, Vec<float>>)
+        return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum);
+    else
+        return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)sum);
+#else
+    return sum + a * b;
+#endif
+}
+
 // A masked load of the first n < lanes values; the rest is `fill`.
 template <class T>
 inline Vec<T> masked_load(const T* p, long n, T fill = T(0)) {
