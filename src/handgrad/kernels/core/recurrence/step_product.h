@@ -163,7 +163,8 @@ void multiply_row(long k, const T* a, std::array<const T*, Slabs> b,
     for (long p = 0; p < k; p++) {
         const Vec<T> left = splat(a[p]);
         for (std::size_t s = 0; s < Slabs; s++) {
-            for (int v = 0; v < Vectors; v++) values[s][v] += left * load(b[s] + v * n);
+            for (int v = 0; v < Vectors; v++)
+                values[s][v] = fused(values[s][v], left, load(b[s] + v * n));
             b[s] += Vectors * n;
         }
     }
