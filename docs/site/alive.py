@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-#: What `hg.notes` is given, with a title and a sentence on what there is to see.
+#: Targets of `hg.notes`, each with a title and a sentence on what there is to see.
 PAGES: Final = {
     "block": (
         "A transformer block",

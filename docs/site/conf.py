@@ -68,7 +68,7 @@ sphinx_gallery_conf = {
     "reset_argv": "docs.site.pages.arguments",
 }
 
-# Of a console's block only what is typed, and without its prompt.
+# A button copies a console's commands, without prompts and outputs.
 copybutton_prompt_text = "$ "
 
 html_theme = "furo"

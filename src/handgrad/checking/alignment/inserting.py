@@ -107,7 +107,7 @@ def of_whole(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iter
 
 
 def _without_mean(node: ast.expr, array: np.ndarray) -> Iterator[Variant]:
-    """What comes back through x − mean x: the values without their mean along an axis."""
+    """The gradient of x − mean x: the values without their mean along an axis."""
     for axis in range(array.ndim):
         keywords = [option("axis", axis), option("keepdims", True)]
         mean = _method(node, "mean", keywords=keywords)

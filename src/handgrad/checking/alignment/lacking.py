@@ -1,4 +1,4 @@
-"""What a line lacks of a gradient: the part that comes back through a use, in the user's names."""
+"""Parts of a gradient that a line lacks: they come back through a use, in the user's names."""
 
 from __future__ import annotations
 

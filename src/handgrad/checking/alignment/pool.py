@@ -145,6 +145,7 @@ class SweptForward:
             if id(node) in self.derivatives:
                 self.rights.append(Right(len(self.rights), node, True, is_local=True))
                 self._values.append(self.derivatives[id(node)].value)
+        self._last_first = sorted(self.rights, key=lambda each: (each.is_local, -each.number))
         self.pool = RightValues(
             [*map(self.value, self.rights), *(node.value for node in self._world.known.values())]
         )
@@ -172,7 +173,7 @@ class SweptForward:
                 self._seeds[id(output)] = seed if own is None else own + seed
 
     def _local(self, cotangents: list[np.ndarray]) -> dict[int, Node]:
-        """What comes back from ones, of which an element-wise forward's gradients are dy times."""
+        """Gradients from a dy of ones: those of an element-wise forward are dy times these."""
         if len(cotangents) != 1:
             return {}
         found = {
@@ -240,7 +241,7 @@ class SweptForward:
     def called(self, name: str) -> Iterator[Right]:
         """The whole gradients of what a variable's name is called after, the last first."""
         wanted = {plain(each) for each in without_affix(name)}
-        for right in sorted(self.rights, key=lambda right: (right.is_local, -right.number)):
+        for right in self._last_first:
             if right.is_gradient and right.use is None and plain(right.node.name) in wanted:
                 yield right
 
