@@ -1,7 +1,7 @@
 """The kernels' tests once more on every other instruction set that this machine runs.
 
-Those that were not compiled are skipped by name: an installation has the best one and the baseline,
-unless HANDGRAD_BUILD asked for more.
+Those that were not compiled are skipped by name: an installation has the best one, unless
+HANDGRAD_BUILD asked for more; `.ci/run` compiles the next best for this.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def _load() -> tuple[ModuleType | None, str, tuple[str, ...], str]:
         )
     if not supported:
         reason = f"none was compiled for this machine, only for {', '.join(compiled)}"
-        return None, "", (), f"{reason}; install with HANDGRAD_BUILD=all"
+        return None, "", (), f"{reason}; install anew on it, or with HANDGRAD_BUILD=all"
     name = wanted or supported[0]
     module = compiled_module(INSTRUCTION_SETS[name])
     _make_capturable(module)
