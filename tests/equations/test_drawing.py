@@ -6,9 +6,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from handgrad.documents import svg
 from handgrad.documents.document import Figure
 from handgrad.documents.formulas.formula import Number, Script, Symbol
-from handgrad.equations.models.drawing import COLOURS, Box, Polyline, Words, svg, text_width
+from handgrad.equations.models.drawing import Box, Polyline, Words, drawn, text_width
 from handgrad.equations.models.extents import BOX_HEIGHT
 from handgrad.equations.models.flow import flow_of
 from handgrad.equations.models.overview import drawings, layers
@@ -165,7 +166,7 @@ def test_shapes_are_escaped_and_coloured():
         Polyline("forward", ((0, 0), (0, 10))),
         Words("backward", 5, 30, "start", Script(Symbol("gamma"), Number("2"))),
     ]
-    drawing = ElementTree.fromstring(svg(shapes, 60, 40, title="<t>", description='"d" & e'))
+    drawing = ElementTree.fromstring(drawn(shapes, 60, 40, title="<t>", description='"d" & e'))
     assert [words for _, words in texts(drawing)] == ["<a & b>", "γ2"]
     assert drawing.find(f"{SVG}desc").text == '"d" & e'
     for kind in ("forward", "backward"):
@@ -174,8 +175,8 @@ def test_shapes_are_escaped_and_coloured():
 
 
 def test_a_line_hops_over_what_it_crosses():
-    straight = svg([Polyline("forward", ((0, 5), (40, 5)))], 40, 10, title="t", description="d")
-    hops = svg(
+    straight = drawn([Polyline("forward", ((0, 5), (40, 5)))], 40, 10, title="t", description="d")
+    hops = drawn(
         [Polyline("forward", ((0, 5), (40, 5)), over=(20,))], 40, 10, title="t", description="d"
     )
     assert "a5 5" not in straight
@@ -188,7 +189,7 @@ def test_tikz_says_what_the_drawing_says(rng):
     drawing = ElementTree.fromstring(figure.svg)
     for x, y, *_ in boxes(drawing):
         assert f"({x:g},{y:g}) rectangle" in figure.tikz
-    for kind, colour in COLOURS.items():
+    for kind, colour in svg.COLOURS.items():
         assert rf"\definecolor{{{kind}}}{{HTML}}{{{colour[1:].upper()}}}" in figure.tikz
     assert figure.tikz.count(r"\node") == len(texts(drawing))
     assert figure.tikz.count("->") == len(heads(drawing))

@@ -163,7 +163,7 @@ def test_what_is_no_array_is_refused(on: str) -> None:
             (e, "abc", s0),
             (e, h, s0.tolist()),
             (e, h[:, :0], s0),
-            (e, h, s0, [1, 2, 3]),
+            (e, h, s0, [1.0, 2, 3]),
             (e, h, s0, np.array([1.0, 2.0, 3.0])),
             (e, h, s0, np.array([1, 2**64 - 1, 3], np.uint64)),
         ):

@@ -17,7 +17,7 @@ from handgrad.cli.options import settings_of
 from handgrad.cli.requests import Outcome
 from handgrad.cli.results import fault_line
 from handgrad.data.files import read_bytes
-from handgrad.documents import skeleton
+from handgrad.documents import skeleton, svg
 from handgrad.escaping import printable
 from handgrad.printing import html
 from handgrad.targets import op_of
@@ -97,23 +97,28 @@ def _picture(title: str, array: np.ndarray, size: float) -> str:
     rows = array.reshape(-1, array.shape[-1]) if array.ndim > 1 else array.reshape(1, -1)
     rows = rows[:_MOST, :_MOST]
     height, width = (_CELL * each for each in rows.shape)
-    squares = "".join(
-        f'<rect x="{_CELL * j}" y="{_CELL * i}" width="{_CELL}" height="{_CELL}" '
-        f'fill="{_colour(float(value) / size)}"><title>{value:.6g}</title></rect>'
+    squares = [
+        _square(_CELL * j, _CELL * i, float(value), size)
         for i, row in enumerate(rows)
         for j, value in enumerate(row)
-    )
+    ]
     largest = float(np.nanmax(np.abs(array), initial=0.0))
     return (
-        f'<figure><svg class="map" viewBox="0 0 {width} {height}" style="width:{width}px" '
-        f'role="img" aria-label="{title}">{squares}'
-        f"</svg><figcaption>{title} <small>up to {largest:.3g}</small></figcaption></figure>"
+        f"<figure>{svg.drawing(width, height, title, squares, class_='map')}"
+        f"<figcaption>{title} <small>up to {largest:.3g}</small></figcaption></figure>"
     )
 
 
-def _colour(part: float) -> str:
-    """White for 0, red for 1, blue for −1, grey for a value that was not computed."""
-    if not np.isfinite(part):
-        return "#ccc"
-    faded = round(255 * (1.0 - min(abs(part), 1.0)))
-    return f"rgb(255,{faded},{faded})" if part > 0 else f"rgb({faded},{faded},255)"
+def _square(x: float, y: float, value: float, size: float) -> svg.Markup:
+    """A value whose colour has its sign, the fuller the larger; grey for one not computed."""
+    known = np.isfinite(value)
+    colour = "var(--line)" if not known else f"var(--{'backward' if value > 0 else 'forward'})"
+    return svg.rect(
+        x,
+        y,
+        _CELL,
+        _CELL,
+        svg.element("title", svg.words(f"{value:.6g}")),
+        style=f"fill:{colour}",
+        fill_opacity=min(abs(value) / size, 1.0) if known else 1.0,
+    )

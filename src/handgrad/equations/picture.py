@@ -9,7 +9,7 @@ from handgrad.documents.document import Figure
 from handgrad.documents.formulas.formula import Fenced, Formula, FormulaRow, Sign
 from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.labels import label
-from handgrad.equations.models.drawing import Box, Polyline, Shape, Words, svg, text_width
+from handgrad.equations.models.drawing import Box, Polyline, Shape, Words, drawn, text_width
 from handgrad.equations.models.tikz import tikz
 
 #: The picture is no wider than a phone, less its margins.
@@ -46,8 +46,8 @@ def picture(
     shapes = list(drawing.draw(name, operands, results))
     described = f"{', '.join(map(_said, operands))} → {name} → {', '.join(map(_said, results))}"
     title = label(lang, "picture").format(name)
-    drawn = svg(shapes, _WIDTH, drawing.height, title=title, description=described)
-    return Figure(drawn, tikz(shapes), label(lang, "picture_lines"), described)
+    figure = drawn(shapes, _WIDTH, drawing.height, title=title, description=described)
+    return Figure(figure, tikz(shapes), label(lang, "picture_lines"), described)
 
 
 class _End(NamedTuple):

@@ -20,6 +20,7 @@ from handgrad.keywords import with_defaults
 from handgrad.layers.base import Layer, Shape
 from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.inputs import in_own_type
+from handgrad.layers.lengths import settled_lengths
 from handgrad.layers.settings import RecurrentSettings
 from handgrad.ops import dropout as dropout_op
 
@@ -177,8 +178,7 @@ class Recurrent(Layer):
         parts = self._parts(state, x.shape[0])
         from_learned = tuple(bool(self.learned_states) and part is None for part in parts)
         initial = self._of_each(parts)
-        if isinstance(lengths, list | tuple):
-            lengths = np.asarray(lengths)
+        lengths = settled_lengths(type(self).__name__, lengths, *x.shape[:2])
         caches, finals = [], []
         dropouts: list[Any] = []
         for layer in range(self.num_layers):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-import numpy as np
 from array_api_compat import array_namespace
 
 from handgrad.arrays import Array, Lengths
 from handgrad.errors import ShapeError
 from handgrad.layers.base import Layer, Shape
 from handgrad.layers.inputs import in_own_type
-from handgrad.ops.arguments import check_choice, check_length_values, check_lengths
+from handgrad.layers.lengths import settled_lengths
+from handgrad.ops.arguments import check_choice
 
 STEP_POOLINGS: Final = ("mean", "max")
 
@@ -41,11 +41,7 @@ class StepPooling(Layer):
         self, x: Array, lengths: Lengths | None = None, *, training: bool = False
     ) -> tuple[Array, Array]:
         self.output_shape(tuple(x.shape[1:]))
-        if isinstance(lengths, list | tuple):
-            lengths = np.asarray(lengths)
-        if lengths is not None:
-            check_lengths("StepPooling", lengths, x.shape[0])
-            check_length_values("StepPooling", lengths, x.shape[1])
+        lengths = settled_lengths("StepPooling", lengths, *x.shape[:2])
         xp = array_namespace(x)
         weights = step_weights(x, lengths, self.pooling)
         z = xp.where(weights > 0, x, xp.zeros_like(x))

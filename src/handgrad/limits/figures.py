@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.documents import svg
+from handgrad.documents.axes import Axes, AxisScale, Note, spread
 from handgrad.documents.document import Content, Figure
 from handgrad.documents.tex_text import escape as tex_escape
-from handgrad.training.report.charts import log_ticks, number, plain_ticks
+from handgrad.training.report.heatmap import condensed
 
 #: The colours of forward and backward in a page of notes, and others.
-_COLOURS: Final = ("#17568f", "#a3301c", "#6b6f76", "#2f7d4f", "#8a5a00")
+_COLOURS: Final = (*svg.COLOURS.values(), "#6b6f76", "#2f7d4f", "#8a5a00")
 _CELLS: Final = 48
 _SIDE: Final = 288.0
 _WIDTH, _HEIGHT = 340.0, 230.0
@@ -27,36 +28,23 @@ def shades(values: Array, caption: Content, description: str) -> Figure:
 
     Where there are more than 48 rows, neighbours are averaged.
     """
-    drawn = _condensed(np.asarray(values, dtype=np.float64))
+    drawn = condensed(condensed(np.asarray(values, dtype=np.float64), 0, _CELLS), 1, _CELLS)
     most = float(np.max(np.abs(drawn), initial=0.0)) or 1.0
     side = _SIDE / max(len(drawn), 1)
     cells, tikz = [], []
     for i, each in enumerate(drawn):
         for j, value in enumerate(each):
             share = abs(value) / most
-            colour = _COLOURS[0] if value >= 0 else _COLOURS[1]
-            cells.append(
-                f'<rect x="{j * side:.2f}" y="{i * side:.2f}" width="{side:.2f}" '
-                f'height="{side:.2f}" fill="{colour}" fill-opacity="{share:.3f}"/>'
-            )
-            name = "nngpplus" if value >= 0 else "nngpminus"
+            kind = "forward" if value >= 0 else "backward"
+            fill = svg.COLOURS[kind]
+            cells.append(svg.rect(j * side, i * side, side, side, fill=fill, fill_opacity=share))
             tikz.append(
-                rf"\fill[{name}, opacity={share:.3f}] ({j * side:.2f},{i * side:.2f}) "
+                rf"\fill[{kind}, opacity={share:.3f}] ({j * side:.2f},{i * side:.2f}) "
                 rf"rectangle ++({side:.2f},{side:.2f});"
             )
-    svg = _svg(cells, _SIDE, _SIDE, description)
-    return Figure(svg, _picture(tikz), caption, description)
-
-
-def _condensed(values: Array) -> Array:
-    """Means of blocks, so that at most `_CELLS` rows and columns are left."""
-    step = math.ceil(len(values) / _CELLS) or 1
-    if step == 1:
-        return values
-    starts = np.arange(0, len(values), step)
-    sums = np.add.reduceat(np.add.reduceat(values, starts, axis=0), starts, axis=1)
-    counts = np.diff([*starts, len(values)])
-    return np.asarray(sums / np.outer(counts, counts))
+    return Figure(
+        svg.drawing(_SIDE, _SIDE, description, cells), _picture(tikz), caption, description
+    )
 
 
 class NamedCurve(NamedTuple):
@@ -88,84 +76,59 @@ def lines(
     ]
     xs = [x for line in points for x, _ in line] or [0.0, 1.0]
     ys = [y for line in points for _, y in line] or [0.0, 1.0]
-    across = _Scale(min(xs), max(xs), _LEFT, _WIDTH - _RIGHT, "x" in logarithmic)
-    down = _Scale(min(ys), max(ys), _HEIGHT - _BOTTOM, _TOP, "y" in logarithmic)
-    svg: list[str] = []
-    tikz: list[str] = []
-
-    def text(x: float, y: float, words: str, anchor: str, colour: str = "currentColor") -> None:
-        svg.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="12" '
-            f'fill="{colour}">{escape(words)}</text>'
-        )
-        side = {"start": "base west", "middle": "base", "end": "base east"}[anchor]
-        tikz.append(rf"\node[anchor={side}] at ({x:.1f},{y:.1f}) {{{tex_escape(words)}}};")
-
-    for tick in down.ticks():
-        y = down(tick)
-        svg.append(
-            f'<path d="M{_LEFT:g} {y:.1f}H{_WIDTH - _RIGHT:g}" stroke="currentColor" '
-            'stroke-opacity="0.2" fill="none"/>'
-        )
-        tikz.append(rf"\draw[opacity=0.2] ({_LEFT:g},{y:.1f}) -- ({_WIDTH - _RIGHT:g},{y:.1f});")
-        text(_LEFT - 6, y + 4, number(tick), "end")
-    for tick in across.ticks():
-        text(across(tick), _HEIGHT - _BOTTOM + 16, number(tick), "middle")
-    text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 6, x_label, "middle")
+    axes = Axes(
+        _scale(min(xs), max(xs), _LEFT, _WIDTH - _RIGHT, "x" in logarithmic),
+        _scale(min(ys), max(ys), _HEIGHT - _BOTTOM, _TOP, "y" in logarithmic),
+        x_label,
+    )
+    drawn = [*axes.drawn()]
+    tikz = [
+        rf"\draw[opacity=0.2] ({x:.1f},{y:.1f}) -- ({end:.1f},{y:.1f});"
+        for (x, y), (end, _) in axes.grid()
+    ]
+    tikz += [_node(note) for note in axes.notes()]
+    ends: list[tuple[float, float, str, str]] = []
     for i, (each, line) in enumerate(zip(series, points, strict=True)):
         if not line:
             continue
         colour = _COLOURS[i % len(_COLOURS)]
-        placed = [(across(x), down(y)) for x, y in line]
-        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in placed)
-        dash = ' stroke-dasharray="4 4"' if each.dashed else ""
-        svg.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="1.6"{dash}/>')
+        placed = [axes.place(*point) for point in line]
+        dashes = svg.DASHES if each.dashed else None
+        drawn.append(svg.line(placed, stroke=colour, stroke_width=1.6, stroke_dasharray=dashes))
         style = "dashed" if each.dashed else "solid"
-        tikz.append(
-            rf"\draw[{style}] " + " -- ".join(f"({x:.1f},{y:.1f})" for x, y in placed) + ";"
-        )
-        text(placed[-1][0] + 6, placed[-1][1] + 4, each.name, "start", colour)
-    drawing = _svg(svg, _WIDTH, _HEIGHT, f"{description} {y_label} over {x_label}.")
+        path = " -- ".join(f"({x:.1f},{y:.1f})" for x, y in placed)
+        tikz.append(rf"\draw[{style}] {path};")
+        ends.append((placed[-1][1], placed[-1][0], each.name, colour))
+    ends.sort()
+    heights = spread([y for y, *_ in ends], _HEIGHT - _BOTTOM)
+    for y, (_, x, name, colour) in zip(heights, ends, strict=True):
+        drawn.append(svg.text(x + 6, y + 4, name, fill=colour))
+        tikz.append(_node(Note(x + 6, y + 4, name, "start")))
+    label = f"{description} {y_label} over {x_label}."
+    look: dict[str, svg.Attribute] = {"font_size": 12, "fill": "currentColor"}
+    drawing = svg.drawing(_WIDTH, _HEIGHT, label, drawn, **look)
     return Figure(drawing, _picture(tikz), caption, description)
 
 
-def _svg(parts: Sequence[str], width: float, height: float, words: str) -> str:
-    """A drawing of parts, with `words` for who cannot see it."""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
-        f'width="{width:g}" height="{height:g}" role="img" aria-label="{escape(words)}">'
-        + "".join(parts)
-        + "</svg>"
-    )
+def _node(note: Note) -> str:
+    """A text in TikZ."""
+    side = {"start": "base west", "middle": "base", "end": "base east"}[note.anchor]
+    return rf"\node[anchor={side}] at ({note.x:.1f},{note.y:.1f}) {{{tex_escape(note.said)}}};"
 
 
-class _Scale:
-    """From values to pixels."""
-
-    def __init__(
-        self, low: float, high: float, start: float, end: float, logarithmic: bool
-    ) -> None:
-        if logarithmic:
-            low, high = low / 1.1, high * 1.1
-        elif low == high:
-            low, high = low - 0.5, high + 0.5
-        self.low, self.high, self.start, self.end = low, high, start, end
-        self.logarithmic = logarithmic
-
-    def __call__(self, value: float) -> float:
-        scale = math.log if self.logarithmic else float
-        share = (scale(value) - scale(self.low)) / (scale(self.high) - scale(self.low))
-        return self.start + share * (self.end - self.start)
-
-    def ticks(self) -> list[float]:
-        return (log_ticks if self.logarithmic else plain_ticks)(self.low, self.high)
+def _scale(low: float, high: float, start: float, end: float, log: bool) -> AxisScale:
+    """A scale with room at its ends where it would have no length, or begin on a line."""
+    if log:
+        return AxisScale(low / 1.1, high * 1.1, start, end, log)
+    room = 0.5 if low == high else 0.0
+    return AxisScale(low - room, high + room, start, end)
 
 
 def _picture(parts: Sequence[str]) -> str:
     """A TikZ picture in pixels, y downwards, with the colours of its shades."""
     colours = "".join(
         rf"\definecolor{{{name}}}{{HTML}}{{{colour[1:].upper()}}}%" + "\n"
-        for name, colour in zip(("nngpplus", "nngpminus"), _COLOURS, strict=False)
+        for name, colour in svg.COLOURS.items()
     )
     body = "\n".join(f"  {part}" for part in parts)
     style = r"x=0.75pt, y=-0.75pt, font=\footnotesize, every node/.style={inner sep=0pt}"

@@ -17,17 +17,18 @@ from numpy.typing import DTypeLike
 from handgrad.arrays import Array
 from handgrad.dispatch import SKIP, loop_backward, loop_forward
 from handgrad.dispatch.gradients import as_gradient, readable
-from handgrad.dispatch.signature import FLOATS, GENERATOR, INTEGER, INTEGERS, NONE, settled
+from handgrad.dispatch.signature import FLOATS, GENERATOR, INTEGER, settled
 from handgrad.dispatch.values import library, shown
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.layers.base import Layer, Shape
 from handgrad.layers.construction import FROM_SEED
 from handgrad.layers.inputs import in_own_type
+from handgrad.layers.lengths import settled_lengths
 from handgrad.models import decoder_loop
 from handgrad.models.decoder_cells import make_cell
 from handgrad.models.decoder_scores import make_score
 from handgrad.ops import linear
-from handgrad.ops.arguments import check_integer, check_length_values, check_lengths
+from handgrad.ops.arguments import check_integer
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -181,10 +182,8 @@ class AttentionDecoder(Layer):
         """The memory, and its cache."""
         if h.shape[1] == 0:
             raise ShapeError(f"{_OP}: h has shape {h.shape}; allowed: (N, S, C) with S at least 1")
-        lengths = settled(_OP, "lengths", lengths, INTEGERS | NONE)
+        lengths = settled_lengths(_OP, lengths, *h.shape[:2])
         if lengths is not None:
-            check_lengths(_OP, lengths, h.shape[0])
-            check_length_values(_OP, lengths, h.shape[1])
             lengths = array_namespace(lengths).asarray(lengths, copy=True)
         keys, values, kept = self.score.memory(h, self._weight_c)
         return Memory(keys, values, lengths), kept

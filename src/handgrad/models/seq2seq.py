@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Unpack
 import numpy as np
 from array_api_compat import array_namespace
 
-from handgrad.arrays import Array
+from handgrad.arrays import Array, Lengths
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.keywords import selected, with_defaults
 from handgrad.layers.base import Layer, Row, Shape, merge, part
@@ -17,6 +17,7 @@ from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
 from handgrad.layers.gru import GRU
 from handgrad.layers.inputs import in_own_type
+from handgrad.layers.lengths import settled_lengths
 from handgrad.layers.lstm import LSTM
 from handgrad.layers.rnn import RNN
 from handgrad.layers.settings import StackedSettings
@@ -24,7 +25,7 @@ from handgrad.models.attention_decoder import AttentionDecoder, Memory
 from handgrad.models.decoder_cells import CELLS
 from handgrad.models.decoder_scores import SCORES
 from handgrad.ops import dropout as dropout_op
-from handgrad.ops.arguments import check_choice, check_length_values, check_lengths
+from handgrad.ops.arguments import check_choice
 from handgrad.ops.scores import within
 
 if TYPE_CHECKING:
@@ -192,9 +193,9 @@ class Seq2Seq(Layer):
     def forward(  # type: ignore[override]
         self,
         sources: Int[Array, "N S"] | Float[Array, "N S E"],
-        source_lengths: Int[Array, "N"] | None,
+        source_lengths: Int[Array, "N"] | list[int] | None,
         inputs: Int[Array, "N T"],
-        target_lengths: Int[Array, "N"] | None = None,
+        target_lengths: Int[Array, "N"] | list[int] | None = None,
         *,
         training: bool = False,
     ) -> tuple[Float[Array, "N T V"], Cache]:
@@ -206,7 +207,9 @@ class Seq2Seq(Layer):
         Raises ShapeError for shapes that do not fit, ArgumentError for tokens outside of a
         vocabulary and for lengths outside of 0 to S or T.
         """
-        self._check(sources, source_lengths, inputs, target_lengths)
+        source_lengths, target_lengths = self._check(
+            sources, source_lengths, inputs, target_lengths
+        )
         x, source, source_dropout = self._embed(self.source, sources, training=training)
         (h, state), encoder = self.encoder.forward(x, lengths=source_lengths, training=training)
         s0, first = self.first.forward(self._last_backward(state))
@@ -316,9 +319,11 @@ class Seq2Seq(Layer):
         """The attention's weights by name, (N, 1, T, S) as of one head."""
         return [("decoder", cache.attention[:, None])]
 
-    def start(self, sources: Array, source_lengths: Int[Array, "B"] | None = None) -> Seq2SeqState:
+    def start(
+        self, sources: Array, source_lengths: Int[Array, "B"] | list[int] | None = None
+    ) -> Seq2SeqState:
         """The encoder's work for sources (B, S), before the first step of decoding."""
-        self._check(sources, source_lengths, None, None)
+        source_lengths, _ = self._check(sources, source_lengths, None, None)
         x, _, _ = self._embed(self.source, sources, training=False)
         (h, state), _ = self.encoder.forward(x, lengths=source_lengths)
         s0, _ = self.first.forward(self._last_backward(state))
@@ -353,10 +358,11 @@ class Seq2Seq(Layer):
     def _check(
         self,
         sources: Array,
-        source_lengths: Array | None,
+        source_lengths: Lengths | None,
         inputs: Array | None,
-        target_lengths: Array | None,
-    ) -> None:
+        target_lengths: Lengths | None,
+    ) -> tuple[Array | None, Array | None]:
+        """The lengths of both sides, as they are settled."""
         axes = 3 if self.source is None else 2
         allowed = f"(N, S, {self.embedding})" if self.source is None else "(N, S)"
         shape = tuple(sources.shape)
@@ -369,11 +375,11 @@ class Seq2Seq(Layer):
                 f"Seq2Seq: inputs have shape {tuple(inputs.shape)}; allowed: ({shape[0]}, T), "
                 "as many rows as sources"
             )
-        pairs = ((source_lengths, sources, "source"), (target_lengths, inputs, "target"))
-        for lengths, steps, side in pairs:
-            if lengths is not None and steps is not None:
-                check_lengths(f"Seq2Seq, {side}", lengths, shape[0])
-                check_length_values(f"Seq2Seq, {side}", lengths, steps.shape[1])
+        steps = 0 if inputs is None else inputs.shape[1]
+        return (
+            settled_lengths("Seq2Seq, source", source_lengths, *shape[:2]),
+            settled_lengths("Seq2Seq, target", target_lengths, shape[0], steps),
+        )
 
     def output_shape(  # type: ignore[override]
         self, input_shape: PairShape

@@ -13,6 +13,7 @@ from handgrad.layers import Dense, Dropout
 from handgrad.layers.base import Layer, Row, Shape, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.inputs import in_own_type
+from handgrad.layers.lengths import settled_lengths
 from handgrad.layers.settings import CellSettings
 from handgrad.layers.step_pooling import step_weights
 from handgrad.models.sequence_tagger import recurrent_layer
@@ -90,8 +91,6 @@ class SequenceClassifier(Layer):
     def forward(
         self, x: Array, lengths: Lengths | None = None, *, training: bool = False
     ) -> tuple[Array, Cache]:
-        if isinstance(lengths, list | tuple):
-            lengths = np.asarray(lengths)
         (y, final), recurrent = self.recurrent.forward(x, lengths=lengths, training=training)
         xp = array_namespace(y)
         h = final[0] if isinstance(final, tuple) else final
@@ -99,7 +98,8 @@ class SequenceClassifier(Layer):
             weights = None
             r = xp.concat(list(h[-self.recurrent.directions :]), axis=-1)
         else:
-            weights = step_weights(y, lengths, self.pooling)
+            settled = settled_lengths("SequenceClassifier", lengths, *y.shape[:2])
+            weights = step_weights(y, settled, self.pooling)
             r = xp.sum(weights * y, axis=1)
         dropout = None
         if self.dropout is not None:

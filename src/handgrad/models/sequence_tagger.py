@@ -14,6 +14,7 @@ from handgrad.layers import GRU, LSTM, RNN, Dense, Embedding, LeakyRNN
 from handgrad.layers.base import InputGradients, Layer, Row, Shape, merge, part
 from handgrad.layers.construction import FROM_SEED, InputSize, known
 from handgrad.layers.inputs import in_own_type
+from handgrad.layers.lengths import settled_lengths
 from handgrad.layers.recurrent import Recurrent, State
 from handgrad.layers.settings import CellSettings
 from handgrad.ops.arguments import check_choice
@@ -126,10 +127,9 @@ class SequenceTagger(Layer):
         if self.embedding is not None:
             _check_tokens(tuple(x.shape))
             x, embedding = self.embedding.forward(x)
-        if isinstance(lengths, list | tuple):
-            lengths = np.asarray(lengths)
         (h, final), recurrent = self.recurrent.forward(x, state, lengths=lengths, training=training)
         scores, head = self.head.forward(h)
+        lengths = settled_lengths("SequenceTagger", lengths, *h.shape[:2])
         real = active_steps(lengths, h.shape[1], reverse=False)
         scores = in_time_order(scores, real, reverse=False)
         return scores, Cache(embedding, recurrent, head, real, final)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from handgrad import initializers
-from handgrad.arrays import Array
+from handgrad.arrays import Array, Lengths
 from handgrad.dispatch import SKIP
 from handgrad.errors import ArgumentError, ShapeError
 from handgrad.keywords import selected, with_defaults
@@ -22,11 +22,12 @@ from handgrad.layers.construction import FROM_SEED, PairShape
 from handgrad.layers.dense import Dense
 from handgrad.layers.embedding import Embedding
 from handgrad.layers.inputs import in_own_type
+from handgrad.layers.lengths import settled_lengths
 from handgrad.layers.positions import LearnedPositions, PositionalEncoding
 from handgrad.layers.settings import StackSettings
 from handgrad.layers.transformer import Past, TransformerDecoder, TransformerEncoder, choose
 from handgrad.ops import dense, dropout
-from handgrad.ops.arguments import check_choice, check_length_values, check_lengths
+from handgrad.ops.arguments import check_choice
 
 POSITIONS: Final = ("sinusoidal", "learned")
 
@@ -174,9 +175,9 @@ class Transformer(Layer):
     def forward(  # type: ignore[override]
         self,
         sources: Array,
-        source_lengths: Array | None,
+        source_lengths: Lengths | None,
         inputs: Array,
-        target_lengths: Array | None = None,
+        target_lengths: Lengths | None = None,
         *,
         training: bool = False,
     ) -> tuple[Array, Cache]:
@@ -187,8 +188,8 @@ class Transformer(Layer):
         the end of a target means nothing, and the loss has to ignore it.
         Raises ShapeError and ArgumentError where shapes, tokens or lengths are not so.
         """
-        self._check("source", sources, source_lengths)
-        self._check("target", inputs, target_lengths)
+        source_lengths = self._check("source", sources, source_lengths)
+        target_lengths = self._check("target", inputs, target_lengths)
         if inputs.shape[0] != sources.shape[0]:
             raise ShapeError(
                 f"Transformer: inputs have shape {tuple(inputs.shape)}; "
@@ -294,9 +295,9 @@ class Transformer(Layer):
             for inner, weights in stack.attention_maps(kept)
         ]
 
-    def start(self, sources: Array, source_lengths: Array | None = None) -> TransformerState:
+    def start(self, sources: Array, source_lengths: Lengths | None = None) -> TransformerState:
         """The encoder's work for sources (B, S), before the first step of decoding."""
-        self._check("source", sources, source_lengths)
+        source_lengths = self._check("source", sources, source_lengths)
         memory, _, _ = self._encode(sources, source_lengths, training=False)
         return TransformerState(self.decoder.remember(memory), source_lengths, None, 0)
 
@@ -315,16 +316,15 @@ class Transformer(Layer):
             past=None if state.past is None else choose(state.past, index),
         )
 
-    def _check(self, side: str, tokens: Array, lengths: Array | None) -> None:
+    def _check(self, side: str, tokens: Array, lengths: Lengths | None) -> Array | None:
+        """The lengths, as they are settled."""
         name = "sources" if side == "source" else "inputs"
         if len(tokens.shape) != 2 or tokens.shape[1] == 0:
             raise ShapeError(
                 f"Transformer: {name} have shape {tuple(tokens.shape)}; "
                 "allowed: (N, steps) with at least one step"
             )
-        if lengths is not None:
-            check_lengths(f"Transformer, {side}", lengths, tokens.shape[0])
-            check_length_values(f"Transformer, {side}", lengths, tokens.shape[1])
+        return settled_lengths(f"Transformer, {side}", lengths, *tokens.shape[:2])
 
     def output_shape(  # type: ignore[override]
         self, input_shape: PairShape

@@ -41,6 +41,6 @@ def test_long_names_are_slanted_and_have_room() -> None:
     text = attention_map(np.zeros((1, 2)), ["made"], ["x", "something"], label="where")
     check_html(text)
     assert text.count("rotate") == 2
-    width, height = map(int, re.findall(r'viewBox="0 0 (\d+) (\d+)"', text)[0])
+    width, height = map(float, re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)[0])
     assert width > 100
     assert height > 60

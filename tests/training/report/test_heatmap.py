@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from handgrad.training.report.heatmap import BLUE, MOST, ORANGE, drawing, placed, shades
-from tests.training.html import check_html, opacity, pictures
+from handgrad.training.report.heatmap import BLUE, MOST, ORANGE, shades
+from tests.training.html import opacity, pictures
 
 
 def test_colours_tell_the_sign_and_opacity_the_size() -> None:
@@ -21,11 +21,3 @@ def test_many_values_are_averaged() -> None:
     assert shown.shape == (MOST, MOST)
     assert abs(shown.mean() - values.mean()) < 0.002
     np.testing.assert_allclose(shown[0, 0], values[:3, :6].mean(), atol=0.01)
-
-
-def test_a_drawing_has_its_size_and_says_what_it_is() -> None:
-    text = drawing(30, 20, 'a "b" & c', [placed(shades(np.ones((2, 3))), 1, 2, 27, 16)])
-    check_html(text)
-    assert 'viewBox="0 0 30 20"' in text
-    assert "width:30px" in text
-    assert "a &quot;b&quot; &amp; c" in text

@@ -84,8 +84,8 @@ def test_rows_are_what_was_made_and_columns_the_source(score: str) -> None:
     maps = re.findall("<svg.*?</svg>", looked.body, re.S)
     assert len(maps) == 4
     for drawing in maps:
-        columns = re.findall(r'class="mid">(.*?)</text>', drawing)
-        rows = re.findall(r'class="end">(.*?)</text>', drawing)
+        columns = re.findall(r'text-anchor="middle">(.*?)</text>', drawing)
+        rows = re.findall(r'text-anchor="end">(.*?)</text>', drawing)
         assert columns[-1] == "●"
         assert pictures(drawing)[0].shape[:2] == (len(rows), len(columns))
         assert opacity(drawing)[0].max() == 1

@@ -54,7 +54,7 @@ def test_gates_stand_beneath_the_input(settings: dict[str, Any], names: list[str
     check_html(gradient.body)
     drawn = along.body.count("<figure>")
     assert drawn == 4
-    shown = re.findall(r'class="end">([a-z ]+)</text>', along.body)
+    shown = re.findall(r'text-anchor="end">([a-z ]+)</text>', along.body)
     assert shown == ["input", *names, "step"] * drawn
     for picture in pictures(along.body):
         assert picture.shape[0] in (2, 4)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from handgrad.documents import svg
 from handgrad.documents.formulas.formula import (
     LETTERS,
     Formula,
@@ -24,7 +24,6 @@ from handgrad.documents.formulas.formula import (
 )
 
 Kind = Literal["forward", "backward"]
-COLOURS: Final[dict[Kind, str]] = {"forward": "#17568f", "backward": "#a3301c"}
 
 #: Sizes in pixels, of a phone of 360 and of A4 alike.
 TEXT_SIZE: Final = 13.0
@@ -101,7 +100,7 @@ class Words:
     kind: Kind
     x: float
     y: float
-    anchor: Literal["start", "end"]
+    anchor: svg.Anchor
     label: Label
 
 
@@ -109,18 +108,23 @@ Shape: TypeAlias = Box | FrameBox | Polyline | Plus | Dot | Words
 PLUS_RADIUS: Final = _RADIUS
 
 
-def svg(
+def drawn(
     shapes: Sequence[Shape], width: float, height: float, *, title: str, description: str
 ) -> str:
     """The drawing. It shrinks to the page's width, but not to less than it can be read at."""
-    body = "\n".join(part for shape in shapes for part in _drawn(shape))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
-        f'viewBox="0 0 {width:g} {height:g}" role="img" font-family="{_FONTS}" '
-        f'font-size="{TEXT_SIZE:g}" color="#1d1b18" '
-        f'style="color:inherit;max-width:100%;min-width:{0.75 * width:.0f}px;height:auto">\n'
-        f"<title>{escape(title)}</title>\n<desc>{escape(description)}</desc>\n{body}\n</svg>"
-    )
+    parts = [
+        svg.element("title", svg.words(title)),
+        svg.element("desc", svg.words(description)),
+        *[part for shape in shapes for part in _drawn(shape)],
+    ]
+    least = svg.number(0.75 * width)
+    look: dict[str, svg.Attribute] = {
+        "font_family": _FONTS,
+        "font_size": TEXT_SIZE,
+        "color": "#1d1b18",
+        "style": f"color:inherit;max-width:100%;min-width:{least}px;height:auto",
+    }
+    return svg.drawing(width, height, None, parts, **look)
 
 
 def text_width(label: Label, size: float = TEXT_SIZE) -> float:
@@ -142,69 +146,74 @@ def baselines(box: Box) -> Iterator[float]:
     return (first + i * step for i in range(len(box.lines)))
 
 
-def _drawn(shape: Shape) -> Iterator[str]:
+def _drawn(shape: Shape) -> Iterator[svg.Markup]:
     match shape:
         case Box():
             yield from _box(shape)
         case FrameBox(x, y, width, height, title, times):
-            yield (
-                f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="8" '
-                'fill="none" stroke="currentColor" stroke-opacity="0.45" stroke-dasharray="2 3"/>'
-            )
+            dots: dict[str, svg.Attribute] = {"stroke_opacity": 0.45, "stroke_dasharray": "2 3"}
+            yield svg.rect(x, y, width, height, rx=8, fill="none", stroke="currentColor", **dots)
             yield _text(x + 8, y + 17, "start", title)
             yield _text(x + width - 8, y + 17, "end", times)
         case Polyline():
             yield from _line(shape)
         case Plus(kind, x, y):
             r = _RADIUS
-            yield f'<circle cx="{x:g}" cy="{y:g}" r="{r:g}" {_stroke(kind)}/>'
-            cross = f"M{x - r / 2:g} {y:g}h{r:g}M{x:g} {y - r / 2:g}v{r:g}"
-            yield f'<path d="{cross}" {_stroke(kind)}/>'
+            yield svg.circle(x, y, r, **_stroke(kind))
+            for ends in ([(x - r / 2, y), (x + r / 2, y)], [(x, y - r / 2), (x, y + r / 2)]):
+                yield svg.line(ends, **_stroke(kind))
         case Dot(kind, x, y):
-            yield f'<circle cx="{x:g}" cy="{y:g}" r="1.5" {_stroke(kind, width=3)}/>'
+            yield svg.circle(x, y, 1.5, **_stroke(kind, width=3))
         case Words(kind, x, y, anchor, label):
             yield _text(x, y, anchor, label, kind)
 
 
-def _stroke(kind: Kind, width: float = 1.5) -> str:
-    return f'class="{kind}" stroke="{COLOURS[kind]}" stroke-width="{width:g}" fill="none"'
+def _stroke(kind: Kind, width: float = 1.5) -> dict[str, svg.Attribute]:
+    return {"class_": kind, "stroke": svg.COLOURS[kind], "stroke_width": width, "fill": "none"}
 
 
-def _box(box: Box) -> Iterator[str]:
-    rounded = box.height / 2 if box.soft else 5
-    faint = ' stroke-opacity="0.55"' if box.soft else ""
-    yield (
-        f'<rect x="{box.x:g}" y="{box.y:g}" width="{box.width:g}" height="{box.height:g}" '
-        f'rx="{rounded:g}" fill="currentColor" fill-opacity="{0 if box.soft else 0.05:g}" '
-        f'stroke="currentColor" stroke-width="1.2"{faint}/>'
+def _box(box: Box) -> Iterator[svg.Markup]:
+    yield svg.rect(
+        box.x,
+        box.y,
+        box.width,
+        box.height,
+        rx=box.height / 2 if box.soft else 5,
+        fill="currentColor",
+        fill_opacity=0 if box.soft else 0.05,
+        stroke="currentColor",
+        stroke_width=1.2,
+        stroke_opacity=0.55 if box.soft else None,
     )
     for label, y in zip(box.lines, baselines(box), strict=True):
         yield _text(box.x + box.width / 2, y, "middle", label)
 
 
-def _line(line: Polyline) -> Iterator[str]:
+def _line(line: Polyline) -> Iterator[svg.Markup]:
     (x, y), *rest = line.corners
-    path = f"M{x:g} {y:g}"
+    path = f"M{svg.number(x)} {svg.number(y)}"
     for to_x, to_y in rest:
         if to_y == y and to_x != x:
             for place in sorted(line.over, reverse=to_x < x):
                 sign, sweep = (1, 1) if to_x > x else (-1, 0)
-                path += f"H{place - sign * HOP:g}a{HOP:g} {HOP:g} 0 0 {sweep} {sign * 2 * HOP:g} 0"
-        path += f"L{to_x:g} {to_y:g}"
+                start, hop = svg.number(place - sign * HOP), svg.number(HOP)
+                path += f"H{start}a{hop} {hop} 0 0 {sweep} {svg.number(sign * 2 * HOP)} 0"
+        path += f"L{svg.number(to_x)} {svg.number(to_y)}"
         x, y = to_x, to_y
-    dashed = ' stroke-dasharray="5 3.5"' if line.kind == "backward" else ""
-    yield f'<path d="{path}" {_stroke(line.kind)} stroke-linejoin="round"{dashed}/>'
+    dashes = "5 3.5" if line.kind == "backward" else None
+    look = {"stroke_linejoin": "round", "stroke_dasharray": dashes}
+    yield svg.element("path", d=path, **_stroke(line.kind), **look)
     if line.arrow:
-        yield f'<path d="{_head(line.corners[-2], line.corners[-1])}" {_stroke(line.kind)}/>'
+        yield svg.line(_head(line.corners[-2], line.corners[-1]), **_stroke(line.kind))
 
 
-def _head(before: tuple[float, float], tip: tuple[float, float]) -> str:
+def _head(before: svg.Point, tip: svg.Point) -> list[svg.Point]:
     """Two strokes that meet in the tip."""
     along = (_sign(tip[0] - before[0]) * _HEAD, _sign(tip[1] - before[1]) * _HEAD)
     across = (along[1] * 0.7, along[0] * 0.7)
     one = (tip[0] - along[0] + across[0], tip[1] - along[1] + across[1])
     other = (tip[0] - along[0] - across[0], tip[1] - along[1] - across[1])
-    return f"M{one[0]:g} {one[1]:g}L{tip[0]:g} {tip[1]:g}L{other[0]:g} {other[1]:g}"
+    return [one, tip, other]
 
 
 def _sign(value: float) -> float:
@@ -247,14 +256,20 @@ def _pieces(label: Label, shift: int = 0) -> Iterator[_Piece]:
                 yield _Piece(")", shift=shift)
 
 
-def _text(x: float, y: float, anchor: str, label: Label, kind: Kind | None = None) -> str:
-    colour = f'class="{kind}" fill="{COLOURS[kind]}"' if kind else 'fill="currentColor"'
-    pieces, risen = "", 0.0
+def _text(
+    x: float, y: float, anchor: svg.Anchor, label: Label, kind: Kind | None = None
+) -> svg.Markup:
+    pieces, risen = [], 0.0
     for text, italic, shift in _pieces(label):
         height = shift * TEXT_SIZE * (0.22 if shift > 0 else 0.38)
-        attributes = f' dy="{height - risen:.3g}"' if height != risen else ""
-        attributes += f' font-size="{TEXT_SIZE * _SMALL:.3g}"' if shift else ""
-        attributes += ' font-style="italic"' if italic else ""
-        pieces += f"<tspan{attributes}>{escape(text)}</tspan>" if attributes else escape(text)
+        look: dict[str, svg.Attribute] = {
+            "dy": height - risen if height != risen else None,
+            "font_size": TEXT_SIZE * _SMALL if shift else None,
+            "font_style": "italic" if italic else None,
+        }
+        plain = all(value is None for value in look.values())
+        words = svg.words(text)
+        pieces.append(words if plain else svg.element("tspan", words, **look))
         risen = height
-    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" {colour}>{pieces}</text>'
+    fill = svg.COLOURS[kind] if kind else "currentColor"
+    return svg.text(x, y, pieces, anchor, class_=kind, fill=fill)

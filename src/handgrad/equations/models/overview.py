@@ -21,7 +21,7 @@ from handgrad.documents.formulas.formula import Formula, Sign, separated
 from handgrad.documents.labels import label
 from handgrad.equations.models.chain import Chain
 from handgrad.equations.models.costs import Cost
-from handgrad.equations.models.drawing import Label, spoken, svg, text_width
+from handgrad.equations.models.drawing import Label, drawn, spoken, text_width
 from handgrad.equations.models.extents import BOX_WIDTH
 from handgrad.equations.models.flow import Flow, Node
 from handgrad.equations.models.layout import Page, pages
@@ -87,8 +87,8 @@ def drawings(plan: DataFlow, loss: Any, lang: str) -> Iterator[Block]:
         title = label(lang, "model_drawing")
         caption = label(lang, "model_lines" if i == 0 else "model_lines_on")
         described = _described(plan, page, lang)
-        drawn = svg(page.shapes, page.width, page.height, title=title, description=described)
-        yield Figure(drawn, tikz(page.shapes), caption, described)
+        figure = drawn(page.shapes, page.width, page.height, title=title, description=described)
+        yield Figure(figure, tikz(page.shapes), caption, described)
 
 
 def plan(chain: Chain, written: Sequence[WrittenNode]) -> DataFlow:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from handgrad.documents import svg
 from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.tex_text import escape
 from handgrad.equations.models.drawing import (
-    COLOURS,
     HOP,
     PLUS_RADIUS,
     TEXT_SIZE,
@@ -32,7 +32,7 @@ def tikz(shapes: Sequence[Shape]) -> str:
     """The drawing, with the colours that it needs; it takes the package tikz and nothing else."""
     colours = "".join(
         rf"\definecolor{{{kind}}}{{HTML}}{{{colour[1:].upper()}}}%" + "\n"
-        for kind, colour in COLOURS.items()
+        for kind, colour in svg.COLOURS.items()
     )
     styles = (
         f"x={_UNIT}, y=-{_UNIT}, line width=0.9pt, line join=round, font={_FONT}, "

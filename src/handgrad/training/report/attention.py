@@ -8,7 +8,8 @@ from html import escape
 from typing import Final
 
 from handgrad.arrays import Array
-from handgrad.training.report.heatmap import BLUE, drawing, placed, shades
+from handgrad.documents import svg
+from handgrad.training.report.heatmap import BLUE, placed, shades
 
 #: Width of a letter over the size of the font, and what stands between labels and map.
 _LETTER, _GAP = 0.62, 6
@@ -51,24 +52,19 @@ def attention_map(
     top = font + _GAP + (longest * _LETTER * font * 0.77 if slanted else 0)
     right = left + cell * wide
     parts = []
+    anchor: svg.Anchor
     for j, name in enumerate(columns):
         x = left + cell * (j + 0.5)
         if slanted:
             right = max(right, x + len(name) * _LETTER * font * 0.65)
-        turned, kind = (" rotate(-50)", "start") if slanted else ("", "mid")
-        parts.append(
-            f'<text transform="translate({x:.1f} {top - _GAP:.1f}){turned}" class="{kind}">'
-            f"{escape(visible(name))}</text>"
-        )
+        turned, anchor = (-50.0, "start") if slanted else (0.0, "middle")
+        parts.append(svg.text(x, top - _GAP, visible(name), anchor, turned=turned))
     for i, name in enumerate(rows):
         y = top + cell * (i + 0.5) + font * 0.35
-        parts.append(
-            f'<text x="{left - _GAP:.1f}" y="{y:.1f}" class="end">{escape(visible(name))}</text>'
-        )
-    picture = _blue(weights)
-    parts.append(placed(picture, left, top, cell * wide, cell * tall))
-    sized = [f'<g style="--font:{font:g}px">', *parts, "</g>"]
-    return drawing(right + 2, top + cell * tall + 2, label, sized)
+        parts.append(svg.text(left - _GAP, y, visible(name), "end"))
+    parts.append(placed(_blue(weights), left, top, cell * wide, cell * tall))
+    sized = svg.element("g", *parts, style=f"--font:{font:g}px")
+    return svg.drawing(right + 2, top + cell * tall + 2, label, [sized], class_="map")
 
 
 def _blue(weights: Array) -> str:

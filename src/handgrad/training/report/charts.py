@@ -6,15 +6,14 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from handgrad.arrays import Array
-from handgrad.documents import skeleton
+from handgrad.documents import skeleton, svg
+from handgrad.documents.axes import Axes, AxisScale, short, spread, whole, whole_ticks
 
 PLOT_WIDTH, HEIGHT = 296, 272
 LEFT, TOP, BOTTOM = 52, 14, 38
-DASHED = ' stroke-dasharray="4 4"'
-LABEL_GAP, LABEL_LENGTH, LETTER = 15.0, 24, 8.4
+LABEL_LENGTH, LETTER = 24, 8.4
 #: From the frame to the labels, with a line to each from the end of what it names.
 LEADER = 22
 
@@ -30,32 +29,6 @@ class Series:
     dashed: bool = False
 
 
-def plain_ticks(low: float, high: float, wanted: int = 5) -> list[float]:
-    """Round values (1, 2 or 5 times a power of ten apart) inside [low, high]."""
-    rough = (high - low) / wanted
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
-    first = math.ceil(low / step - 1e-9)
-    last = math.floor(high / step + 1e-9)
-    return [round(i * step, 12) for i in range(first, last + 1)]
-
-
-def log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten inside [low, high], with 2 and 5 times them where there are few."""
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for factors in ((1,), (1, 3), (1, 2, 5)):
-        ticks = [f * 10.0**d for d in decades for f in factors]
-        inside = [tick for tick in ticks if low <= tick <= high]
-        if len(inside) >= 4:
-            break
-    return inside[:: max(1, math.ceil(len(inside) / 7))]
-
-
-def number(value: float) -> str:
-    """A short form for an axis: 0.05, 2, 1e-5."""
-    return f"{value:.0e}".replace("e-0", "e-") if 0 < abs(value) < 1e-3 else f"{value:g}"
-
-
 def figure(caption: str, drawing: str) -> str:
     """A drawing in its frame; nothing where there is none."""
     return f"<figure><figcaption>{caption}</figcaption>{drawing}</figure>" if drawing else ""
@@ -63,11 +36,9 @@ def figure(caption: str, drawing: str) -> str:
 
 def standalone(drawing: str) -> str:
     """A drawing as an SVG file of its own, with the colours of pages."""
-    head, _, rest = drawing.partition(">")
-    named = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
-    named = named.replace('class="', 'class="handgrad report ', 1)
-    style = skeleton.styles("colours", "report")
-    return f"{named}><style>{escape(style, quote=False)}</style>{rest}"
+    head, _, rest = drawing.replace('class="', 'class="handgrad report ', 1).partition(">")
+    style = svg.element("style", svg.words(skeleton.styles("colours", "report")))
+    return f"{head}>{style}{rest}"
 
 
 def line_chart(
@@ -75,7 +46,7 @@ def line_chart(
     *,
     label: str,
     x_label: str,
-    y_format: Callable[[float], str] = number,
+    y_format: Callable[[float], str] = short,
     log: bool = False,
     y_low: float | None = None,
     y_high: float | None = None,
@@ -102,89 +73,54 @@ def line_chart(
     high = max(ys) if y_high is None else y_high
     if log:
         low, high = low / 1.15, high * 1.15
-        ticks = log_ticks(low, high)
     else:
         room = (high - low or abs(high) or 1.0) * 0.05
         low = low - room if y_low is None else low
         high = high + room if y_high is None else high
-        ticks = plain_ticks(low, high)
-    scale = math.log if log else float
     longest = min(max(len(s.name) for s in series), LABEL_LENGTH)
-    right = LEFT + PLOT_WIDTH
-    width = right + max(92, round(LEADER + 6 + LETTER * longest))
-
-    scale_x = math.log if log_x else float
-
-    def across(x: float) -> float:
-        share = (scale_x(x) - scale_x(x_min)) / (scale_x(x_max) - scale_x(x_min))
-        return LEFT + share * PLOT_WIDTH
-
-    def down(y: float) -> float:
-        share = (scale(y) - scale(low)) / (scale(high) - scale(low))
-        return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
-
+    right, bottom = LEFT + PLOT_WIDTH, HEIGHT - BOTTOM
+    axes = Axes(
+        AxisScale(x_min, x_max, LEFT, right, log_x),
+        AxisScale(low, high, bottom, TOP, log),
+        x_label,
+        x_format=short if log_x else whole,
+        y_format=y_format,
+        x_ticks=whole_ticks,
+    )
     frame = "frame-" + "-".join(label.lower().split())
-    parts = [
-        f'<svg class="chart" viewBox="0 0 {width} {HEIGHT}" role="img" '
-        f'aria-label="{escape(label)}">',
-        f'<clipPath id="{frame}"><rect x="{LEFT - 3}" y="{TOP - 3}" '
-        f'width="{PLOT_WIDTH + 6}" height="{HEIGHT - TOP - BOTTOM + 6}"/></clipPath>',
-    ]
-    for tick in ticks:
-        y = down(tick)
-        parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{right}"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" class="end">{y_format(tick)}</text>')
-    if log_x:
-        named = [(tick, number(tick)) for tick in log_ticks(x_min, x_max)]
-    else:
-        named = [(tick, f"{tick:,.0f}") for tick in _x_ticks(x_min, x_max)]
-    labels = [(across(tick), HEIGHT - BOTTOM + 17, text) for tick, text in named]
-    labels.append(((LEFT + right) / 2, HEIGHT - 5, escape(x_label)))
-    parts += [f'<text x="{x:.1f}" y="{y}" class="mid">{text}</text>' for x, y, text in labels]
+    box = svg.rect(LEFT - 3, TOP - 3, PLOT_WIDTH + 6, bottom - TOP + 6)
+    parts = [svg.element("clipPath", box, id=frame), *axes.drawn()]
     if marked is not None:
-        x = across(marked)
-        parts.append(
-            f'<path class="mark" d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}"/>'
-            f'<text x="{x + 6:.1f}" y="{TOP + 12}" class="name">{marked:.2g}</text>'
-        )
+        x = axes.across(marked)
+        parts.append(svg.line([(x, TOP), (x, bottom)], class_="mark"))
+        parts.append(svg.text(x + 6, TOP + 12, f"{marked:.2g}", class_="name"))
     ends: list[tuple[float, float, Series]] = []
     for s, line in zip(series, points, strict=True):
         if not line:
             continue
-        dash = DASHED if s.dashed else ""
-        path = "L".join(f"{across(x):.1f} {down(y):.1f}" for x, y in line)
+        placed = [axes.place(*point) for point in line]
+        dashes = svg.DASHES if s.dashed else None
+        dots = placed if len(line) <= 12 and not s.dashed else []
+        drawn = [
+            svg.line(placed, class_="line", stroke_dasharray=dashes),
+            *[svg.circle(*point, 2.6) for point in dots],
+        ]
+        style = f"color:{s.style}"
         parts.append(
-            f'<g clip-path="url(#{frame})" style="color:{s.style}">'
-            f'<path class="line" d="M{path}"{dash}/>'
+            svg.element("g", *drawn, clip_path=f"url(#{frame})", style=style, fill="currentColor")
         )
-        if len(line) <= 12 and not s.dashed:
-            parts += [f'<circle cx="{across(x):.1f}" cy="{down(y):.1f}" r="2.6"/>' for x, y in line]
-        parts.append("</g>")
-        last, height = across(line[-1][0]), down(line[-1][1])
-        ends.append((min(max(height, TOP), HEIGHT - BOTTOM), last, s))
+        last, height = placed[-1]
+        ends.append((min(max(height, TOP), bottom), last, s))
     ends.sort(key=lambda end: end[0])
-    for y, (end, last, s) in zip(spread([end for end, *_ in ends]), ends, strict=True):
-        dash = DASHED if s.dashed else ""
-        parts.append(
-            f'<path class="leader" style="color:{s.style}" '
-            f'd="M{last + 3:.1f} {end:.1f}H{right + 3}L{right + LEADER - 4} {y:.1f}"{dash}/>'
-            f'<text x="{right + LEADER}" y="{y + 4:.1f}" class="name" style="fill:{s.style}">'
-            f"{escape(_shortened(s.name))}</text>"
-        )
-    parts.append("</svg>")
-    return "".join(parts)
-
-
-def spread(heights: Sequence[float]) -> list[float]:
-    """Heights, lowest first, moved apart so that labels there do not overlap, inside the chart."""
-    placed: list[float] = []
-    for y in heights:
-        placed.append(max(y, placed[-1] + LABEL_GAP) if placed else y)
-    limit = HEIGHT - BOTTOM + 3.0
-    for i in range(len(placed) - 1, -1, -1):
-        placed[i] = min(placed[i], limit)
-        limit = placed[i] - LABEL_GAP
-    return placed
+    for y, (end, last, s) in zip(spread([end for end, *_ in ends], bottom + 3), ends, strict=True):
+        corners = [(last + 3, end), (right + 3, end), (right + LEADER - 4, y)]
+        dashes = svg.DASHES if s.dashed else None
+        style = f"color:{s.style}"
+        parts.append(svg.line(corners, class_="leader", style=style, stroke_dasharray=dashes))
+        style, name = f"fill:{s.style}", _shortened(s.name)
+        parts.append(svg.text(right + LEADER, y + 4, name, class_="name", style=style))
+    width = right + max(92, round(LEADER + 6 + LETTER * longest))
+    return svg.drawing(width, HEIGHT, label, parts, class_="chart")
 
 
 def _shortened(name: str) -> str:
@@ -194,9 +130,3 @@ def _shortened(name: str) -> str:
     numbered = re.findall(r"[^.]+\.\d+(?=\.)", name)
     start = numbered[-1][-LABEL_LENGTH // 2 :] if numbered else ""
     return start + "…" + name[len(start) + 1 - LABEL_LENGTH :]
-
-
-def _x_ticks(low: float, high: float) -> list[float]:
-    """Whole numbers only: epochs and steps have no halves."""
-    inside = [tick for tick in plain_ticks(low, high) if tick == round(tick)]
-    return inside or [round((low + high) / 2)]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from html import escape
 from typing import Final
 
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.documents import svg
 from handgrad.training.report.pictures import png
 
 #: Pixels along a side of a picture; where there are more values, neighbours are averaged.
@@ -27,33 +26,26 @@ def shades(
     below: tuple[int, int, int] = BLUE,
 ) -> str:
     """A PNG of values (rows, columns) from −1 to 1, a pixel each, in colours of opacity |value|."""
-    values = _condensed(_condensed(values, 0), 1)
+    values = condensed(condensed(values, 0), 1)
     pixels = np.empty((*values.shape, 4), np.uint8)
     pixels[..., :3] = np.where(values[..., None] < 0, below, above)
     pixels[..., 3] = np.rint(255 * np.minimum(np.abs(values), 1))
     return png(pixels)
 
 
-def _condensed(values: Array, axis: int) -> Array:
-    """At most `MOST` values along an axis, means of as many neighbours each as are needed."""
+def condensed(values: Array, axis: int, most: int = MOST) -> Array:
+    """At most so many values along an axis, means of as many neighbours each as are needed."""
     size = values.shape[axis]
-    if size <= MOST:
+    if size <= most:
         return values
-    starts = np.unique(np.linspace(0, size, MOST, endpoint=False).astype(int))
+    starts = np.unique(np.linspace(0, size, most, endpoint=False).astype(int))
     counts = np.diff([*starts, size])
     sums = np.add.reduceat(values, starts, axis=axis)
     return sums / (counts[:, None] if axis == 0 else counts)
 
 
-def placed(picture: str, x: float, y: float, width: float, height: float) -> str:
+def placed(picture: str, x: float, y: float, width: float, height: float) -> svg.Markup:
     """A picture inside of a drawing, stretched to this box and with an edge around it."""
-    box = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
-    return f'<image {box} preserveAspectRatio="none" href="{picture}"/><rect class="edge" {box}/>'
-
-
-def drawing(width: float, height: float, label: str, parts: Sequence[str]) -> str:
-    """An SVG of a fixed size, to be scrolled where the page is narrower."""
-    return (
-        f'<svg class="map" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        f'style="width:{width:.0f}px" aria-label="{escape(label)}">{"".join(parts)}</svg>'
-    )
+    box: dict[str, svg.Attribute] = {"x": x, "y": y, "width": width, "height": height}
+    image = svg.element("image", **box, preserveAspectRatio="none", href=picture)
+    return svg.element("g", image, svg.element("rect", **box, class_="edge"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.documents import svg
 
 #: Up to so many classes a cell has room for a share.
 MOST_WITH_SHARES = 6
@@ -42,20 +42,17 @@ def matrix_chart(counts: Array, names: Sequence[str]) -> str:
     centre = left + span / 2
     middle = top + span / 2
     parts = [
-        f'<svg class="matrix" viewBox="0 0 {width:.0f} {top + span + 4:.0f}" role="img" '
-        f'style="width:{width:.0f}px" aria-label="Confusion matrix: true class down, '
-        f'predicted class across">',
-        f'<text x="{centre:.0f}" y="12" class="mid">predicted</text>',
-        f'<text transform="translate(12 {middle:.0f}) rotate(-90)" class="mid">true</text>',
+        svg.text(centre, 12, "predicted", "middle"),
+        svg.text(12, middle, "true", "middle", turned=-90),
     ]
     wrong = counts - np.diag(np.diag(counts))
     most = {True: max(int(np.diag(counts).max()), 1), False: max(int(wrong.max()), 1)}
+    anchor: svg.Anchor
     for i, name in enumerate(names):
         x, y = left + cell * (i + 0.5), top + cell * (i + 0.5)
-        parts.append(f'<text x="{left - 8:.0f}" y="{y + 4:.0f}" class="end">{escape(name)}</text>')
-        turned = f"translate({x:.0f} {top - 6:.0f})" + (" rotate(-50)" if slanted else "")
-        kind = "" if slanted else ' class="mid"'
-        parts.append(f'<text transform="{turned}"{kind}>{escape(name)}</text>')
+        parts.append(svg.text(left - 8, y + 4, name, "end"))
+        turned, anchor = (-50.0, "start") if slanted else (0.0, "middle")
+        parts.append(svg.text(x, top - 6, name, anchor, turned=turned))
         for j, other in enumerate(names):
             strength = 0.25 + 0.75 * math.sqrt(int(counts[i, j]) / most[i == j])
             said = f"{name} read as {other}: {counts[i, j]}"
@@ -63,8 +60,9 @@ def matrix_chart(counts: Array, names: Sequence[str]) -> str:
             if len(names) <= MOST_WITH_SHARES:
                 lines.append(f"{100 * counts[i, j] / max(counts[i].sum(), 1):.1f} %")
             corner = left + cell * j, top + cell * i
-            parts.append(_cell(*corner, cell, said, lines, strength, right=i == j))
-    return "".join((*parts, "</svg>"))
+            parts += _cell(*corner, cell, said, lines, strength, right=i == j)
+    label = "Confusion matrix: true class down, predicted class across"
+    return svg.drawing(width, top + span + 4, label, parts, class_="matrix")
 
 
 def _cell(
@@ -76,18 +74,16 @@ def _cell(
     strength: float,
     *,
     right: bool,
-) -> str:
+) -> Iterator[svg.Markup]:
     """A cell with its count, and its share beneath; a shade alone where the count is 0."""
-    box = f'x="{x + 1:.0f}" y="{y + 1:.0f}" width="{size - 2}" height="{size - 2}" rx="3"'
+    box = x + 1, y + 1, size - 2, size - 2
     if lines[0] == "0":
-        return f'<rect class="none" {box}/>'
+        yield svg.rect(*box, rx=3, class_="none")
+        return
+    kind = "right" if right else "wrong"
+    title = svg.element("title", svg.words(said))
+    yield svg.rect(*box, title, rx=3, class_=kind, fill_opacity=strength)
     shade = "weak" if strength < 0.5 else "middle" if strength < 0.78 else "strong"
     first = y + size / 2 + 4 - 8 * (len(lines) - 1)
-    text = "".join(
-        f'<text x="{x + size / 2:.0f}" y="{first + 16 * i:.0f}" class="mid {shade}">{line}</text>'
-        for i, line in enumerate(lines)
-    )
-    return (
-        f'<rect class="{"right" if right else "wrong"}" {box} fill-opacity="{strength:.2f}">'
-        f"<title>{escape(said)}</title></rect>{text}"
-    )
+    for i, line in enumerate(lines):
+        yield svg.text(x + size / 2, first + 16 * i, line, "middle", class_=shade)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.documents import svg
+from handgrad.documents.axes import Axes, AxisScale, plain_ticks
 from handgrad.printing import plain
-from handgrad.training.report.charts import plain_ticks
 
 _SIDE, _LEFT, _TOP, _BELOW, _RIGHT = 300.0, 104.0, 12.0, 44.0, 40.0
 #: Points beyond these only cover one another.
@@ -23,29 +26,21 @@ def scatter(right: Array, predicted: Array) -> str:
     margin = 0.03 * (high - low)
     low, high = low - margin, high + margin
 
-    def share(value: float) -> float:
-        return _SIDE * (value - low) / (high - low)
-
-    bottom = _TOP + _SIDE
-    parts = [
-        f'<svg class="chart" viewBox="0 0 {_LEFT + _SIDE + _RIGHT:g} {bottom + _BELOW:g}" '
-        'role="img" aria-label="Predicted numbers over right ones">'
-    ]
-    for tick in plain_ticks(low, high, 3):
-        x, y, number = _LEFT + share(tick), bottom - share(tick), plain(tick)
-        parts.append(
-            f'<path class="grid" d="M{_LEFT:g} {y:.1f}h{_SIDE:g}"/>'
-            f'<text x="{_LEFT - 8:g}" y="{y + 4:.1f}" class="end">{number}</text>'
-            f'<text x="{x:.1f}" y="{bottom + 18:g}" class="mid">{number}</text>'
-        )
-    parts.append(
-        f'<path class="mark" d="M{_LEFT:g} {bottom:g}L{_LEFT + _SIDE:g} {_TOP:g}"/>'
-        f'<text x="{_LEFT + _SIDE / 2:g}" y="{bottom + 38:g}" class="mid">right</text>'
-        f'<text transform="translate(14 {_TOP + _SIDE / 2:g}) rotate(-90)" class="mid">predicted'
-        '</text><g style="color:var(--forward)" fill-opacity="0.55">'
+    bottom, right_end = _TOP + _SIDE, _LEFT + _SIDE
+    axes = Axes(
+        AxisScale(low, high, _LEFT, right_end),
+        AxisScale(low, high, bottom, _TOP),
+        x_label="right",
+        y_label="predicted",
+        x_format=plain,
+        y_format=plain,
+        ticks=partial(plain_ticks, wanted=3),
     )
-    parts += [
-        f'<circle cx="{_LEFT + share(x):.1f}" cy="{bottom - share(y):.1f}" r="2.6"/>'
-        for x, y in points.tolist()
+    dots = [svg.circle(*axes.place(x, y), 2.6) for x, y in points.tolist()]
+    parts = [
+        *axes.drawn(),
+        svg.line([(_LEFT, bottom), (right_end, _TOP)], class_="mark"),
+        svg.element("g", *dots, style="fill:var(--forward)", fill_opacity=0.55),
     ]
-    return "".join([*parts, "</g></svg>"])
+    label = "Predicted numbers over right ones"
+    return svg.drawing(right_end + _RIGHT, bottom + _BELOW, label, parts, class_="chart")

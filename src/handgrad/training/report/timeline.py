@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.training.report.charts import plain_ticks
-from handgrad.training.report.heatmap import BLUE, GREY, ORANGE, drawing, placed, shades
+from handgrad.documents import svg
+from handgrad.documents.axes import plain_ticks
+from handgrad.training.report.heatmap import BLUE, GREY, ORANGE, placed, shades
 
 #: Heights of the names of panels, of the space between panels, and of the axis.
 _NAMES, _BETWEEN, _AXIS = 94, 8, 36
@@ -38,29 +38,26 @@ def along_time(panels: Sequence[Panel], *, cell: float, label: str, down: bool =
     position = float(_AXIS if down else 2)
     for panel in panels:
         colours = {"above": ORANGE, "below": BLUE} if panel.signed else {"above": GREY}
-        name = escape(panel.name)
         if down:
             picture = shades(panel.values.T, **colours)
-            parts.append(
-                f'<text x="{position + panel.size / 2:.1f}" y="14" class="mid">{name}</text>'
-            )
+            parts.append(svg.text(position + panel.size / 2, 14, panel.name, "middle"))
             parts.append(placed(picture, position, before, panel.size, length))
         else:
             picture = shades(panel.values, **colours)
-            middle = position + panel.size / 2 + 4
-            parts.append(f'<text x="{before - 8}" y="{middle:.1f}" class="end">{name}</text>')
+            parts.append(svg.text(before - 8, position + panel.size / 2 + 4, panel.name, "end"))
             parts.append(placed(picture, before, position, length, panel.size))
         position += panel.size + _BETWEEN
     for step in _ticks(steps):
         at = before + cell * (step - 0.5)
         if down:
-            parts.append(f'<text x="{_AXIS - 8}" y="{at + 4:.1f}" class="end">{step}</text>')
+            parts.append(svg.text(_AXIS - 8, at + 4, str(step), "end"))
         else:
-            parts.append(f'<text x="{at:.1f}" y="{position + 8:.1f}" class="mid">{step}</text>')
+            parts.append(svg.text(at, position + 8, str(step), "middle"))
     if down:
-        return drawing(position, before + length + 2, label, parts)
-    parts.append(f'<text x="{before - 8}" y="{position + 8:.1f}" class="end">step</text>')
-    return drawing(before + length + 4 * len(str(steps)) + 2, position + 14, label, parts)
+        return svg.drawing(position, before + length + 2, label, parts, class_="map")
+    parts.append(svg.text(before - 8, position + 8, "step", "end"))
+    width = before + length + 4 * len(str(steps)) + 2
+    return svg.drawing(width, position + 14, label, parts, class_="map")
 
 
 def _ticks(steps: int) -> list[int]:
