@@ -1,9 +1,10 @@
-"""Draw the README's picture, docs/images/handgrad.png, from what handgrad itself writes.
+"""Draw the README's pictures, in docs/images, from what handgrad itself writes.
 
     python -m docs.picture
 
-It trains the recipe `digits`, prints the notes of layer normalisation, and checks the wrong
-backward of docs/find-the-bug.md; Chromium lays the three out side by side.
+`docs/moving.py` draws the one that moves. For the other this trains the recipe `digits`, prints the
+notes of layer normalisation, and checks the wrong backward of docs/find-the-bug.md; Chromium lays
+the three out side by side.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Final
 from rich.console import Console, Group
 from rich.syntax import Syntax
 from rich.text import Text
+
+from docs import moving
 
 ROOT: Final = Path(__file__).parents[1]
 PICTURE: Final = ROOT / "docs" / "images" / "handgrad.png"
@@ -102,6 +105,7 @@ def verdict(folder: Path) -> str:
 
 
 def main() -> None:
+    moving.main()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         handgrad("train digits --out digits", folder)

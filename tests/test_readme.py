@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
+from docs import moving
 from handgrad.recipes import keys
 from tests.rows import rows
 
@@ -65,3 +67,15 @@ def test_every_key_of_a_recipe_is_documented() -> None:
     # The part of its data that a run's config.toml keeps to build the model again.
     names -= {"mean", "std", "target_mean", "target_std", "vocabulary", "vocabularies"}
     assert not {name for name in names if f"`{name}`" not in text}
+
+
+def test_the_moving_picture_has_every_equation_and_no_script() -> None:
+    text = moving.PICTURE.read_text("utf-8")
+    assert len(text) < 400_000
+    tags = {each.tag.rpartition("}")[2] for each in ElementTree.fromstring(text).iter()}
+    assert tags == {"svg", "title", "style", "defs", "g", "path", "rect", "use"}
+    still, moves = text.split("@media (prefers-reduced-motion: no-preference)")
+    assert "animation" not in still
+    assert moves.count("@keyframes") == 2 * len(list(moving.equations()))
+    drawn = set(re.findall(r'<path id="(\w+)"', text))
+    assert drawn == set(re.findall(r'<use href="#(\w+)"', text))

@@ -18,7 +18,7 @@ HERE: Final = Path(__file__).parent
 #: The version of Pyodide that the page was tested with.
 PYODIDE: Final = "https://cdn.jsdelivr.net/pyodide/v314.0.3/full/"
 #: Beside handgrad, the packages that the tabs import and that Pyodide has not loaded.
-PACKAGES: Final = ("array-api-compat", "latex2mathml", "rich")
+PACKAGES: Final = ("array-api-compat", "rich")
 #: The kinds of files of the page.
 _OWN: Final = {".css", ".html", ".js", ".py"}
 #: Compiled for this machine, or the source of that.

@@ -4,6 +4,7 @@ The source folder is the repository, not docs/, so that links from one file to a
 on the site as on the page of the repository.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
 
 import handgrad  # noqa: E402
+from handgrad.documents import skeleton  # noqa: E402
 
 project = "handgrad"
 author = project_copyright = "the handgrad authors"
@@ -24,7 +26,6 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "docs.site.pages",
     "docs.site.docstrings",
-    "docs.site.mathml",
 ]
 root_doc = "README"
 include_patterns = [
@@ -40,7 +41,6 @@ include_patterns = [
 exclude_patterns = ["docs/site", "docs/gallery/*.ipynb", "**/__pycache__"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
-myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 
 autodoc_member_order = "bysource"
@@ -72,9 +72,15 @@ sphinx_gallery_conf = {
 copybutton_prompt_text = "$ "
 
 html_theme = "furo"
+# The colours of the notes change as the theme's do; those for paper are its light ones.
+light, dark, _ = (
+    dict(re.findall(r"--([\w-]+): (.*?);", rules))
+    for rules in re.findall(r"\{([^{}]+)\}", skeleton.styles("colours"))
+)
+html_theme_options = {"light_css_variables": light, "dark_css_variables": dark}
 html_favicon = "static/favicon.svg"
 html_title = f"handgrad {version}"
 html_static_path = ["static"]
-html_css_files = ["site.css"]
+html_css_files = ["notes.css", "site.css"]
 html_copy_source = False
 html_show_sphinx = False

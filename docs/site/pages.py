@@ -1,7 +1,8 @@
 """The pages that Sphinx is given beside those of the repository, and the table of contents.
 
 docs/index.md is the only list of pages: each of its sections becomes a part of the navigation. A
-page of an op is written from `hg.notes`, so that its equations are those of the source that runs.
+page of an op is written from `hg.notes`, so that its equations are those of the source that runs;
+its headings are Markdown, for the navigation, and all else is the HTML of the notes.
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ import importlib
 import inspect
 import json
 import re
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from docs.playground.build import build
 from docs.site import alive
+from handgrad.documents import skeleton
+from handgrad.documents.document import Block, Document, Heading
+from handgrad.documents.html import block_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -125,7 +131,21 @@ def op_page(op: str) -> str:
     """The notes of an op, and its two functions."""
     import handgrad as hg
 
-    return hg.notes(op).to_markdown() + _OP.format(op)
+    return "\n\n".join(_parts(hg.notes(op).document)) + "\n" + _OP.format(op)
+
+
+def _parts(document: Document) -> Iterator[str]:
+    yield f"# {document.title}"
+    for is_heading, blocks in groupby(document.blocks, lambda each: isinstance(each, Heading)):
+        if is_heading:
+            yield from (f"{'#' * (each.level + 1)} {each.content}" for each in blocks)
+        else:
+            yield _raw(list(blocks), document.lang)
+
+
+def _raw(blocks: list[Block], lang: str) -> str:
+    written = "".join(block_of(block, lang) for block in blocks)
+    return f'``````{{raw}} html\n<div class="handgrad">\n{written}</div>\n``````'
 
 
 def write(app: Sphinx) -> None:
@@ -180,12 +200,13 @@ def arguments(gallery: Any, variables: Any) -> list[str]:
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
-    """The address of the site leads to its first page; playground and gallery stand beside it."""
+    """Write beside the pages the way to the first, the style of notes, playground and gallery."""
     if error is not None or app.builder.name != "html":
         return
     target = app.builder.get_target_uri(app.config.root_doc)
     page = f'<!doctype html><meta http-equiv="refresh" content="0; url={target}">'
     (Path(app.outdir) / "index.html").write_text(page + "<title>handgrad</title>", "utf-8")
+    (Path(app.outdir) / "_static" / "notes.css").write_text(skeleton.sheet(), "utf-8")
     build(Path(app.outdir) / "playground")
     alive.write(Path(app.outdir) / "alive")
 

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("latex2mathml")
-
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):

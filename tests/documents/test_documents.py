@@ -141,7 +141,6 @@ class Reader(HTMLParser):
 
 @pytest.fixture
 def page(document: Document) -> str:
-    pytest.importorskip("latex2mathml")
     return html.page(document)
 
 
@@ -201,7 +200,6 @@ def test_the_font_has_what_formulas_and_labels_are_set_with() -> None:
 
 
 def test_a_fragment_keeps_to_itself(document: Document) -> None:
-    pytest.importorskip("latex2mathml")
     fragment = html.fragment(document)
     style = fragment[len("<style>") : fragment.index("</style>")]
     style = re.sub(r"/\*.*?\*/|@media[^{]*\{", "", style)
@@ -320,11 +318,8 @@ def test_pdf_is_the_same_every_time(document: Document) -> None:
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "typst", None)
-    monkeypatch.setitem(sys.modules, "latex2mathml.converter", None)
     with pytest.raises(HandgradError, match=r"needs the package typst.*pip install"):
         pdf.render(sample("en"))
-    with pytest.raises(HandgradError, match=r"needs the package latex2mathml.*pip install"):
-        html.page(sample("en"))
 
 
 def test_a_drawing_that_is_no_svg_is_a_sentence() -> None:
@@ -347,7 +342,6 @@ def test_an_unknown_language_is_named() -> None:
 
 
 def test_what_is_folded_is_a_heading_where_nothing_can_be_opened() -> None:
-    pytest.importorskip("latex2mathml")
     inside = Details("With a word", (Paragraph("Further in."),))
     folded = Document("x", blocks=(Details("At edges", (inside,), level=1, anchor="edges"),))
     assert '<details id="edges">\n<summary><h2>At edges</h2></summary>' in html.page(folded)
@@ -358,7 +352,6 @@ def test_what_is_folded_is_a_heading_where_nothing_can_be_opened() -> None:
 
 
 def test_the_title_of_a_work_is_emphasised() -> None:
-    pytest.importorskip("latex2mathml")
     cited = Document("x", blocks=(Paragraph(("Kingma, Ba, ", Emphasis("Adam"), " (2015).")),))
     assert "Kingma, Ba, <cite>Adam</cite> (2015)." in html.page(cited)
     assert r"Kingma, Ba, *Adam* (2015)." in markdown.render(cited)
@@ -367,7 +360,6 @@ def test_the_title_of_a_work_is_emphasised() -> None:
 
 
 def test_a_slide_has_one_equation(document: Document) -> None:
-    pytest.importorskip("latex2mathml")
     sections = slides.page(document).split("<section>")[1:]
     counts = [each.count('class="equation"') for each in sections]
     assert max(counts) == 1

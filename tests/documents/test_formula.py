@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from xml.etree import ElementTree
 
 import pytest
 
@@ -39,6 +37,7 @@ from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.formulas.mathml import to_mathml
 from handgrad.documents.formulas.typst import to_typst
 from handgrad.errors import ArgumentError
+from tests.documents.mathml import faults
 from tests.rows import rows
 
 X, Y, N, W = (Symbol(name) for name in "xyNW")
@@ -112,13 +111,6 @@ GALLERY = [
     row(Text("dacă și numai dacă, întâi"), Big("prod", FormulaRow((X, Y)))),
 ]
 
-#: MathML Core, as far as it is used.
-CORE_NAMES = (
-    "math mrow mi mn mo mtext mspace mphantom mfrac msqrt mroot msub msup msubsup munder mover "
-    "munderover mtable mtr mtd"
-)
-CORE = {f"{{http://www.w3.org/1998/Math/MathML}}{name}" for name in CORE_NAMES.split()}
-
 
 @rows(("formula", "latex", "typst"), WRITTEN)
 def test_written_in_latex_and_typst(formula: Formula, latex: str, typst: str) -> None:
@@ -135,31 +127,24 @@ def test_typst_reads_every_formula() -> None:
 
 @rows("formula", GALLERY)
 def test_mathml_is_what_browsers_draw(formula: Formula) -> None:
-    pytest.importorskip("latex2mathml")
-    math = ElementTree.fromstring(to_mathml(formula, display=True))
-    for element in math.iter():
-        assert element.tag in CORE
-        assert element.get("mathvariant", "normal") == "normal"
-        assert not re.search(r"[\\&]", element.text or "")
-        assert re.fullmatch(r"[\d.]+em", element.get("width", "0em"))
+    assert faults(to_mathml(formula, display=True)) == []
 
 
 def mathml(formula: Formula) -> str:
-    pytest.importorskip("latex2mathml")
     return to_mathml(formula)
 
 
 def test_functions_have_room_and_signs_have_none() -> None:
-    space = '<mspace width="0.167em" />'
+    space = '<mspace width="0.167em"/>'
     assert f"<mi>exp</mi>{space}<mi>x</mi>" in mathml(row(Operator("exp"), X))
-    assert f"<mn>2</mn>{space}<mi>exp</mi><mo" in mathml(row(TWO, Operator("exp"), Fenced(X)))
+    assert f"<mn>2</mn>{space}<mi>exp</mi><mrow><mo" in mathml(row(TWO, Operator("exp"), Fenced(X)))
     product = mathml(row(X, Sign("·"), Sign("−"), TWO, Sign("−"), ONE))
     assert product.count('form="prefix"') == 1
-    assert 'form="prefix"' not in mathml(row(Fenced(X), Sign("−"), ONE))
+    assert "<mo>−</mo>" in mathml(row(Fenced(X), Sign("−"), ONE))
 
 
 def test_mathml_keeps_upright_bold_and_words() -> None:
-    assert "<mtext>d</mtext>" in mathml(Symbol("d", upright=True))
+    assert '<mi mathvariant="normal">d</mi>' in mathml(Symbol("d", upright=True))
     assert "𝜸" in mathml(Symbol("gamma", bold=True))
     assert "<mtext>a_b &lt;</mtext>" in mathml(Text("a_b <")).replace("\N{NO-BREAK SPACE}", " ")
     assert "<munder><mi>mean</mi>" in mathml(Big("mean", X, Y))

@@ -33,8 +33,6 @@ from handgrad.equations.topics import pair_topic
 from handgrad.errors import ArgumentError, HandgradError
 from tests.equations.models import Doubled, Scaled
 
-pytest.importorskip("latex2mathml")
-
 
 def square(x):
     y = x * x

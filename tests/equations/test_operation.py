@@ -68,7 +68,6 @@ def equations(blocks) -> list[str]:
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("numbers", [False, True])
 def test_every_op_has_notes_in_every_format(op, numbers):
-    pytest.importorskip("latex2mathml")
     for lang in ("en", "ro"):
         document = notes(op, numbers=numbers, lang=lang).document
         assert "<math" in page(document)

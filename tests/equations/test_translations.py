@@ -20,8 +20,6 @@ from handgrad.layers import Layer
 from handgrad.layers.base import OpLayer
 from handgrad.ops import OPS
 
-pytest.importorskip("latex2mathml")
-
 #: Every op with a backward.
 COVERED: Final = tuple(
     name for name in OPS if hasattr(import_module(f"handgrad.ops.{name}"), "backward")

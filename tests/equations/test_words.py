@@ -1,4 +1,4 @@
-"""No word stands in the place of a symbol, on any page."""
+"""Every page: no word stands in the place of a symbol, and browsers draw what is written."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import handgrad as hg
 from handgrad import ops
 from handgrad.documents.document import Document, Equation, opened
 from handgrad.documents.formulas.formula import Big, Operator, Script, Text
+from handgrad.documents.html import page
 from handgrad.equations.models.examples import MODELS
 from handgrad.equations.models.model import model_document
 from handgrad.equations.notes import notes
+from tests.documents.mathml import faults
 from tests.equations.test_whole import CASES
-
-pytest.importorskip("latex2mathml")
 
 OPS: Final = tuple(
     name
@@ -86,21 +86,28 @@ def strange(document: Document) -> set[str]:
     return found - SAID - LITERATURE - EXPLAINED
 
 
+def check(document: Document) -> None:
+    assert strange(document) == set()
+    assert faults(page(document)) == []
+
+
 @pytest.mark.parametrize("name", OPS)
 def test_an_op_is_written_in_symbols(name):
-    assert strange(notes(name, measure=None).document) == set()
+    check(notes(name, measure=None).document)
+    assert faults(page(notes(name, measure=None, numbers=True).document)) == []
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_is_written_in_symbols(name):
-    assert strange(notes(name, measure=None).document) == set()
+    check(notes(name, measure=None).document)
+    assert faults(page(notes(name, measure=None, numbers=True).document)) == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_layer_is_written_in_symbols(case):
     layer = case.make(np.random.default_rng(0))
     inputs = case.inputs if len(case.inputs) > 1 else case.inputs[0]
-    assert strange(model_document(layer, inputs, title=case.name, loss=case.loss)) == set()
+    check(model_document(layer, inputs, title=case.name, loss=case.loss))
 
 
 DERIVED: Final = {
@@ -113,4 +120,4 @@ DERIVED: Final = {
 @pytest.mark.parametrize("name", DERIVED)
 def test_a_derivation_is_written_in_symbols(name):
     derived = hg.derive(getattr(ops, name).forward, **DERIVED[name])
-    assert strange(derived.notes().document) == set()
+    check(derived.notes().document)

@@ -34,10 +34,7 @@ _ALIGNMENTS = {"l": "left", "c": "center", "r": "right"}
 
 
 def page(document: Document) -> str:
-    """A whole file, readable on a phone, in the dark and on paper.
-
-    Raises HandgradError where latex2mathml is not installed.
-    """
+    """A whole file, readable on a phone, in the dark and on paper."""
     style, scripts = "", ""
     if document.story is not None:
         style, scripts = alive.style(), alive.scripts(document.story, document.lang)

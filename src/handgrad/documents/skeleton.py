@@ -41,6 +41,11 @@ def fragment(body: str, lang: str) -> str:
     )
 
 
+def sheet() -> str:
+    """The style of fragments for a site that has them on many pages, and colours of its own."""
+    return _font_face() + styles("style")
+
+
 @cache
 def styles(*names: str) -> str:
     """The rules of these files: "report" for figures and tables of a run or a check."""

@@ -74,10 +74,7 @@ def _leads(content: Content) -> bool:
 
 
 def page(document: Document) -> str:
-    """One HTML file that needs nothing else: a screen for each slide, a page each in print.
-
-    Raises HandgradError where latex2mathml is not installed.
-    """
+    """One HTML file that needs nothing else: a screen for each slide, a page each in print."""
     body = ""
     for slide in slides(document):
         tag = "h2" if body else "h1"

@@ -1,4 +1,4 @@
-"""A formula as LaTeX: amsmath alone, and only commands that MathJax and latex2mathml know too."""
+"""A formula as LaTeX: amsmath alone, and only commands that MathJax knows too."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _FENCE_COMMANDS = {
     "": ".",
 }
 
-#: Ends a row with fractions; latex2mathml and Markdown do without the room it asks for.
+#: Ends a row with fractions; Markdown does without the room it asks for.
 TALL_ROW_END = r"\\[3pt]"
 
 #: Fences that need no \left and \right around a flat body.
