@@ -134,6 +134,9 @@ TEXTS: Final = {
     "The mask of keys that are among the first `lengths`: so many axes, keys along the last.": (
         "Masca cheilor care sunt printre primele `lengths`: atâtea axe, cheile de-a lungul ultimei."
     ),
+    "The values in this shape, repeated where they are fewer.": (
+        "Valorile în această formă, repetate unde sunt mai puține."
+    ),
     "The transpose of `pad`: without what was added.": (
         "Transpusa lui `pad`: fără ce s-a adăugat."
     ),
