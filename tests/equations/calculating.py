@@ -229,8 +229,12 @@ class Calculator:
                 return self.cases(rows)
             case Big(kind, body, below, above):
                 return self.big(kind, body, below, above)
-            case Script(Number(digits), Fenced(), None):
-                return self.lifted(np.full(self.shape(formula.sub), float(digits)))
+            case Script(base, Fenced(left="(") as shape, None):
+                return self.shaped(self.value(base), self.shape(shape))
+            case Script(Fenced(FormulaRow(parts), "["), Number(axis), None) if Sign(";") in parts:
+                return self.joined(parts, ";", len(self.bound) + int(axis))
+            case Script(base, sub, None) if self.bound and sub is not None:
+                return self.picked(base, _groups(sub))
             case Script(base, Fenced(index, "["), sup):
                 whole = self.value(base)
                 found = whole[(slice(None),) * len(self.bound) + self.position(index)]
@@ -242,8 +246,26 @@ class Calculator:
                 return self.raised(self.value(inner), sup)
         raise UnreadableError(f"no value: {formula}")
 
+    def picked(self, base: Formula, indices: list[Formula]) -> Any:
+        """What no symbol stands for, with a letter that counts along one of its axes."""
+        *before, index = self.bound
+        *skipped, letter = indices
+        assert letter == index.letter
+        assert set(skipped) <= {Sign(":")}
+        self.bound = tuple(before)
+        try:
+            whole = np.asarray(self.value(base))
+        finally:
+            self.bound = (*before, index)
+        axis = len(before) + len(skipped)
+        return np.expand_dims(np.moveaxis(whole, axis, len(before)), axis + 1)
+
     def raised(self, value: Any, sup: Formula) -> Any:
         match sup:
+            case Script(Sign("⊤"), axes):
+                count = len(self.bound)
+                order = (int(each.digits) for each in _items(axes) if isinstance(each, Number))
+                return np.transpose(value, (*range(count), *(axis + count for axis in order)))
             case Sign("⊤"):
                 column = value[..., None] if self.own(value) == 1 else value
                 return np.swapaxes(column, -1, -2)
@@ -313,14 +335,7 @@ class Calculator:
             name, sub = part, None
             if isinstance(part, Script) and not self.is_known(part) and part not in self.functions:
                 name, sub = part.base, part.sub
-            if name == Operator("reshape") or name == Operator("broadcast"):
-                yield self.shaped(name, sub, rest.pop(0))
-            elif name == Operator("permute"):
-                axes = [int(each.digits) for each in _items(sub) if isinstance(each, Number)]
-                count = len(self.bound)
-                order = (*range(count), *(axis + count for axis in axes))
-                yield np.transpose(self.value(rest.pop(0)), order)
-            elif isinstance(name, Operator) and name.name in _ELEMENTWISE:
+            if isinstance(name, Operator) and name.name in _ELEMENTWISE:
                 yield _ELEMENTWISE[name.name](self.value(rest.pop(0)))
             elif isinstance(name, Operator) and name.name in ("max", "min"):
                 several = self.together(*map(self.value, _split_items(rest.pop(0))))
@@ -349,12 +364,12 @@ class Calculator:
                 values.append(found if found.ndim else found.item())
         return np.asarray(self.functions[name](*values, *given))
 
-    def shaped(self, name: Formula, sub: Formula | None, argument: Formula) -> Any:
-        value, shape = self.value(argument), self.shape(sub)
-        front = value.shape[: len(self.bound)]
-        if name == Operator("broadcast"):
-            return np.broadcast_to(value, (*front, *shape))
-        return value.reshape(*front, *shape)
+    def shaped(self, value: Any, shape: tuple[int, ...]) -> Any:
+        """The values in this shape, repeated where they are fewer."""
+        front, own = value.shape[: len(self.bound)], value.shape[len(self.bound) :]
+        if math.prod(own) == math.prod(shape):
+            return value.reshape(*front, *shape)
+        return np.broadcast_to(value, (*front, *shape))
 
     def shape(self, sub: Formula | None) -> tuple[int, ...]:
         return tuple(int(each.digits) for each in _items(sub) if isinstance(each, Number))
@@ -434,9 +449,6 @@ class Calculator:
             case None, None:
                 value = self.value(body)
                 return reduce(value, axis=tuple(range(count, value.ndim)))
-            case FormulaRow((Text("axis "), *axes)), None:
-                numbers = tuple(int(e.digits) + count for e in axes if isinstance(e, Number))
-                return reduce(self.value(body), axis=numbers, keepdims=Text("kept") in axes)
             case FormulaRow((Symbol("t"), Sign("="), Number("1"))), Number(size):
                 steps = (str(step) for step in range(1, int(size) + 1))
                 self.steps = int(size)

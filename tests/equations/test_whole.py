@@ -36,7 +36,7 @@ from handgrad.equations.models.symbols import value_gradient
 from handgrad.equations.tracing import in_order
 from handgrad.geometry.steps import active_steps, in_time_order
 from handgrad.layers.attention import merge_heads, split_heads
-from handgrad.ops import gelu, positional_encoding, scores
+from handgrad.ops import gelu, positional_encoding
 from tests.equations.calculating import Calculator, softmax, without_letters
 from tests.equations.reading import replaced
 from tests.tolerances import assert_close
@@ -242,11 +242,9 @@ FUNCTIONS: dict[Formula, Callable[..., Any]] = {
     _slope("gelu"): lambda x: gelu.backward(np.ones_like(x), gelu.forward(x)[1]),
     _slope("tanh"): lambda x: 1.0 - np.tanh(x) ** 2,
     Operator("softmax"): softmax,
-    Operator("within"): scores.within,
     Operator("heads"): split_heads,
     Operator("merge"): merge_heads,
     Operator("stack"): lambda several, axis: np.stack(several, axis=axis),
-    Operator("concat"): lambda one, other, axis: np.concatenate((one, other), axis=axis),
     Operator("arange"): np.arange,
     Operator("ordered"): in_time_order,
     Operator("active"): active_steps,

@@ -204,7 +204,7 @@ LABELS = {
         "bytes_cached": "octeți păstrați",
         "cached": "Ce se păstrează pentru pasul înapoi",
         "central differences": "diferențe centrale",
-        "central differences, beside a kink": "diferențe centrale, lângă un punct de frângere",
+        "central differences, beside a kink": "diferențe centrale, lângă un punct unghiular",
         "complex step": "pas complex",
         "elementwise": (
             "Funcțiile, puterile și ⊙ se aplică element cu element; [condiție] este 1 unde "
@@ -229,7 +229,7 @@ LABELS = {
         "in_code": "în cod",
         "incoming": "Ce vine de la nodul următor are forma a ceea ce a ieșit:",
         "input": "intrare",
-        "kinks": "În punctele de frângere și la margini",
+        "kinks": "În puncte unghiulare și la margini",
         "last_node": "Ieșirea este chiar pierderea, deci ∂L/∂L = 1 nu se scrie.",
         "layer": "strat",
         "costs": "Straturile și costurile lor",
@@ -237,7 +237,7 @@ LABELS = {
         "measured": (
             "Pe o direcție aleatoare, cu un gradient aleator la intrare, fiecare gradient se "
             "compară cu derivata pasului înainte. Este corect unde cele două diferă cu cel mult "
-            "cât permite eroarea proprie a formulei cu diferențe; într-un punct de frângere, unde "
+            "cât permite eroarea proprie a formulei cu diferențe; într-un punct unghiular, unde "
             "nu există derivată, o eroare mai mare nu decide nimic."
         ),
         "measured_elsewhere": "Alte setări nu se măsoară aici. Aceasta le încearcă:",
@@ -285,7 +285,7 @@ LABELS = {
         "model_too_large": "Numerele lipsesc, fiindcă ar umple pagini:",
         "model_update": "{} stă pentru fiecare dintre {}; {}.",
         "not finite": "nu este finit",
-        "one-sided, at a kink": "unilateral, într-un punct de frângere",
+        "one-sided, at a kink": "dintr-o parte, într-un punct unghiular",
         "otherwise": "altfel",
         "output": "ieșire",
         "parameters": "parametri",
@@ -314,10 +314,10 @@ LABELS = {
         ),
         "given": "Date:",
         "where": "unde",
-        "guards": "Ferit de infinit și de rânduri goale",
+        "guards": "Ce apără de infinit și de rânduri goale",
         "guarded": (
-            "Între numerele obișnuite nu este infinit sau rând gol. Cu ele, acestea stau în "
-            "locul lui {}:"
+            "Printre numerele obișnuite nu este niciun infinit și niciun rând gol. Unde este "
+            "vreunul, în locul lui {} stă:"
         ),
         "picture": "{}: operanzi și rezultat",
         "picture_lines": (

@@ -6,7 +6,7 @@ positions too, from the end where negative. Signs between arrays broadcast as in
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,15 +20,15 @@ from handgrad.documents.formulas.formula import (
     Operator,
     Script,
     Sign,
-    Space,
     Symbol,
     Text,
+    equals,
     row,
     separated,
 )
 from handgrad.equations import notations
 from handgrad.equations.indexing import places
-from handgrad.equations.parts import ATOM, BIG, CONDITION, SUM, UNARY, Part, power
+from handgrad.equations.parts import ATOM, BIG, CONDITION, SUM, UNARY, Part, power, subscripted
 from handgrad.equations.shaping import (
     SHAPING,
     argument,
@@ -50,6 +50,8 @@ _SAME: Final = frozenset({"asarray", "astype", "copy", "require", "positive", "f
 _FILLED: Final = {"zeros": "0", "zeros_like": "0", "ones": "1", "ones_like": "1"}
 #: The fewest numbers of which some are left out.
 _FEWEST: Final = 4
+#: The axes of what rows and columns have together.
+_TABLE: Final = 2
 _EMPTY: Final = frozenset({"empty", "empty_like"})
 #: Operations whose result does not depend on the values of their operand.
 CONSTANT: Final = frozenset(_FILLED) | _EMPTY
@@ -96,16 +98,26 @@ def _reshaped(writer: Writes, node: Node) -> Part:
         inner = inner.args[0]
     if np.shape(inner.value) == np.shape(node.value):
         return writer.part(inner)
-    return _in_shape("reshape", writer, node, writer.write(inner))
+    return _in_shape(writer, node, writer.write(inner))
 
 
 def _broadcast(writer: Writes, node: Node) -> Part:
-    return _in_shape("broadcast", writer, node, writer.write(node.args[0]))
+    return _in_shape(writer, node, writer.write(node.args[0]))
 
 
-def _in_shape(name: str, writer: Writes, node: Node, inside: Formula) -> Part:
+def _in_shape(writer: Writes, node: Node, inside: Formula) -> Part:
+    """(x)_(N, 1, D): the values in this shape, repeated where they are fewer, as in 0_(N, D)."""
     below = writer.scope.dimensions.shape(shape(node))
-    return Part(row(Script(Operator(name), below), Fenced(inside)), UNARY)
+    symbol = shaped(Sign("·"), Fenced(Sign("⋯")))
+    writer.scope.helpers.setdefault(
+        "reshape", (symbol, "The values in this shape, repeated where they are fewer.")
+    )
+    return Part(shaped(inside, below), ATOM)
+
+
+def shaped(inside: Formula, shape_of_it: Formula) -> Formula:
+    fenced = isinstance(inside, Symbol | Fenced)
+    return Script(inside if fenced else Fenced(inside), shape_of_it)
 
 
 def _filled(writer: Writes, node: Node) -> Part:
@@ -114,12 +126,18 @@ def _filled(writer: Writes, node: Node) -> Part:
 
 
 def _counted(writer: Writes, node: Node) -> Part:
-    """(0, 1, …, 63), where it goes up by one."""
+    """(0, 1, 2), or (0, 1, …, 63) where it goes up by one."""
     values = np.asarray(node.value)
-    if len(values) < _FEWEST or values[1] - values[0] != 1:
+    if len(values) >= _FEWEST and values[1] - values[0] != 1:
         return called(writer, node)
-    first, second, last = (Number(str(values[at])) for at in (0, 1, -1))
-    return Part(Fenced(separated((first, second, Sign("⋯"), last))), ATOM)
+    return Part(_numbers(values.tolist()), ATOM)
+
+
+def _numbers(values: Sequence[Any]) -> Formula:
+    every = [Number(str(each)) for each in values]
+    if len(every) < _FEWEST:
+        return Fenced(separated(tuple(every)))
+    return Fenced(separated((*every[:2], Sign("⋯"), every[-1])))
 
 
 def _turned(writer: Writes, node: Node) -> Part:
@@ -128,8 +146,8 @@ def _turned(writer: Writes, node: Node) -> Part:
         return called(writer, node)
     if is_transpose(node):
         return power(writer.part(value), Sign("⊤"))
-    below = Fenced(separated(tuple(Number(str(each)) for each in order)))
-    return Part(row(Script(Operator("permute"), below), Fenced(writer.write(value))), UNARY)
+    axes = separated(tuple(Number(str(each)) for each in order))
+    return power(writer.part(value), Script(Sign("⊤"), axes))
 
 
 def _arranged(writer: Writes, node: Node) -> Part:
@@ -151,7 +169,7 @@ def _item(writer: Writes, node: Node) -> Part:
     inside = Script(_base(writer, value), _index(writer, value, kept))
     if len(kept) == len(positions(index)):
         return Part(inside, ATOM)
-    return _in_shape("reshape", writer, node, inside)
+    return _in_shape(writer, node, inside)
 
 
 def _base(writer: Writes, value: Any) -> Formula:
@@ -191,14 +209,12 @@ def _stored(writer: Writes, node: Node) -> Part:
 
 
 def _joined(writer: Writes, node: Node) -> Part:
-    """[a ∣ b] along the last axis, [a; b] along the first."""
+    """[a ∣ b] along the last axis, [a; b] along the first, or along the one that stands below."""
     axes = np.ndim(node.value)
     axis = (argument(node, 1, "axis") or 0) % axes
     parts = tuple(map(writer.write, node.args[0]))
-    if axis in (0, axes - 1):
-        return Part(Fenced(separated(parts, "∣" if axis == axes - 1 else ";"), "["), ATOM)
-    name = Script(Operator("concat"), Number(str(axis)))
-    return Part(row(name, Fenced(separated(parts))), UNARY)
+    blocks = Fenced(separated(parts, "∣" if axis == axes - 1 else ";"), "[")
+    return Part(blocks if axis in (0, axes - 1) else Script(blocks, Number(str(axis))), ATOM)
 
 
 def _stacked(writer: Writes, node: Node) -> Part:
@@ -212,21 +228,32 @@ def _stacked(writer: Writes, node: Node) -> Part:
 
 
 def _reduced(writer: Writes, node: Node) -> Part:
-    """Σ over axes that stand below it, counted from 0; without one, over all."""
+    """Σ over all elements, or over an index for each axis: Σ_t x_:,t."""
     value, *others = node.args
     settings = dict(node.kwargs)
     axis = settings.pop("axis", others[0] if others else None)
-    kept = settings.pop("keepdims", False)
+    settings.pop("keepdims", None)
     if len(others) > 1 or any(each is not None for each in settings.values()):
         return called(writer, node)
-    below: Formula | None = None
-    if axis is not None:
-        axes = axis if isinstance(axis, tuple) else (axis,)
-        numbers = tuple(Number(str(each % np.ndim(value.value))) for each in axes)
-        below = row(Text("axis "), separated(numbers))
-        if kept:
-            below = row(below, Sign(","), Space(), Text("kept"))
-    return Part(Big(node.op, writer.write(value, BIG), below), BIG)
+    if axis is None:
+        return Part(Big(node.op, writer.write(value, BIG)), BIG)
+    count, sizes = np.ndim(value.value), shape(value)
+    axes = sorted(each % count for each in (axis if isinstance(axis, tuple) else (axis,)))
+    taken: list[str] = []
+    letters = {each: writer.letter(sizes[each], taken) for each in axes}
+    marks = separated(tuple(letters.get(each, Sign(":")) for each in range(axes[-1] + 1)))
+    formula = subscripted(writer.part(value), marks).formula
+    for each in reversed(axes):
+        last = writer.scope.dimensions.size(sizes[each])
+        formula = Big(node.op, formula, equals(letters[each], Number("1")), last)
+    return Part(formula, BIG)
+
+
+def _within(writer: Writes, node: Node) -> Part:
+    """[ℓ > (0, 1, …, S − 1)]: 1 at the positions before each length."""
+    every = _numbers(range(np.shape(node.value)[-1]))
+    inside = Fenced(row(writer.write(node.args[0], SUM), Sign(">"), every), "[")
+    return Part(inside, ATOM) if np.ndim(node.value) == _TABLE else _in_shape(writer, node, inside)
 
 
 def _is_setting(value: Any) -> bool:
@@ -249,4 +276,5 @@ _NOTATIONS: Final[dict[str, Callable[[Writes, Node], Part]]] = {
     "store": _stored,
     "concat": _joined,
     "stack": _stacked,
+    "within": _within,
 }

@@ -375,8 +375,10 @@ def is_parameter(name: str, axes: int) -> bool:
 
 
 def subscript(base: Formula, index: Formula) -> Formula:
-    """The base with an index, behind one that it has already."""
+    """The base with an index, behind one that it has already; outside of a shape or a slice."""
     match base:
+        case Script(sub=Fenced()):
+            return Script(Fenced(base), index)
         case Script(inner, sub, sup):
             return Script(inner, index if sub is None else row(sub, Sign(","), index), sup)
         case FormulaRow((*before, Symbol() | Script() as last)) if all(

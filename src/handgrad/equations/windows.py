@@ -9,6 +9,7 @@ from handgrad.documents.formulas.formula import (
     Fenced,
     Formula,
     Number,
+    Operator,
     Script,
     Sign,
     Symbol,
@@ -69,20 +70,25 @@ def window(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
 
 
 def scatter(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
+    """(x)_→ m d :: s, laid there where V_m d :: s would take it from."""
     values, offset, stride, dilation = node.args[:4]
-    below = _moves(writer, offset, stride, dilation)
-    word = Script(by_name(writer, node), below)
-    return Part(row(word, Fenced(writer.write(values))), UNARY)
+    below = row(Sign("→"), _moves(writer, offset, stride, dilation))
+    explain(writer, node, Script(Fenced(Sign("·")), row(Sign("→"), Sign("⋯"))))
+    return Part(Script(Fenced(writer.write(values)), below), ATOM)
 
 
 def padded(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
-    """pad_p(x), with the value that stands around it unless that is 0."""
+    """pad_p(x), with the value around it unless that is 0; pad_−p(x) takes it away again."""
     values, padding, *value = node.args
+    width = _once(writer, padding)
+    word: Formula = Operator("pad")
+    if node.op == "crop":
+        width = row(Sign("−"), width)
+    explain(writer, node, Script(word, width))
     inside = writer.write(values, SUM)
     if value and (around := number(value[0])) != 0:
         inside = separated((inside, constant(around).formula))
-    word = Script(by_name(writer, node), _once(writer, padding))
-    return Part(row(word, Fenced(inside)), UNARY)
+    return Part(row(Script(word, width), Fenced(inside)), UNARY)
 
 
 def _once(writer: Writes, setting: Any) -> Formula:

@@ -7,26 +7,28 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from handgrad.documents.formulas.formula import Formula, Operator, Text
+from handgrad.documents.formulas.formula import Formula, Operator, Symbol, Text
 from handgrad.equations.writes import Writes
 from handgrad.program import Node
 from handgrad.program.functions import LIBRARIES
 
-#: Functions of several words, by the one that says most.
-_WORDS: Final[Mapping[str, str]] = {
-    "active_steps": "active",
-    "draw_mask": "Bernoulli",
-    "extended_labels": "ext",
-    "in_time_order": "ordered",
-    "merge_heads": "merge",
-    "split_heads": "heads",
+#: Functions of several words, by the one that says most, and those with a letter.
+_WORDS: Final[Mapping[str, Formula]] = {
+    "active_steps": Operator("active"),
+    "draw_mask": Operator("Bernoulli"),
+    "extended_labels": Operator("ext"),
+    "in_time_order": Operator("ordered"),
+    "merge_heads": Operator("merge"),
+    "reaching": Symbol("R"),
+    "split_heads": Operator("heads"),
 }
 
 
 def by_name(writer: Writes, node: Node) -> Formula:
     """The function's name, explained beside the symbols."""
-    plain = _WORDS.get(node.op, node.op.strip("_") or "f")
-    word = Operator(plain) if plain.isascii() and plain.isalnum() else Text(plain.replace("_", " "))
+    plain = node.op.strip("_") or "f"
+    is_word = plain.isascii() and plain.isalnum()
+    word = _WORDS.get(node.op) or (Operator if is_word else Text)(plain.replace("_", " "))
     explain(writer, node, word)
     return word
 

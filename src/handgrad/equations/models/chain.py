@@ -12,8 +12,6 @@ from handgrad.documents.formulas.formula import (
     Fenced,
     Formula,
     Fraction,
-    Operator,
-    Script,
     Symbol,
     gradient_of,
     row,
@@ -21,6 +19,7 @@ from handgrad.documents.formulas.formula import (
     transpose,
 )
 from handgrad.equations.equations import DerivedEquation, derive
+from handgrad.equations.exact import shaped
 from handgrad.equations.models.composition import Composer, Ends, input_symbols
 from handgrad.equations.models.flow import Flow, Node
 from handgrad.equations.models.joined import added, joined
@@ -100,8 +99,8 @@ class Chain:
         )
 
     def _reshaped(self, left: Formula, of: tuple[Formula, Any], value: Any) -> DerivedEquation:
-        name = Script(Operator("reshape"), self.sizes.shape(shape_of(value)))
-        equation = self._equation(left, row(name, Fenced(of[0])), value)
+        right = shaped(of[0], self.sizes.shape(shape_of(value)))
+        equation = self._equation(left, right, value)
         return joined(equation, lambda x: np.reshape(x, value.shape), (of,))
 
     def node(self, node: Node) -> WrittenNode:

@@ -6,7 +6,7 @@ from typing import Final
 
 #: Each text by its English words.
 TEXTS: Final = {
-    "Q (N, D) with D even; each head (N, D/2).": "Q (N, D), cu D par; fiecare head (N, D/2).",
+    "Q (N, D) with D even; each head (N, D/2).": "Q (N, D), cu D par; fiecare cap (N, D/2).",
     "A transformer encoder that gives every token, or a whole text, a vector.": (
         "Un codificator transformer care dă un vector fiecărui token sau unui text întreg."
     ),
@@ -117,10 +117,10 @@ TEXTS: Final = {
         "Pierderile exemplelor adunate, fiecare înmulțită cu o pondere a ei."
     ),
     "(N, H, T, d) to (N, T, H·d): the heads side by side.": (
-        "De la (N, H, T, d) la (N, T, H·d): head-urile unul lângă altul."
+        "De la (N, H, T, d) la (N, T, H·d): capetele unul lângă altul."
     ),
     "(N, T, H·d) to (N, H, T, d): head i has the columns i·d to (i+1)·d − 1.": (
-        "De la (N, T, H·d) la (N, H, T, d): head-ul i are coloanele i·d până la (i+1)·d − 1."
+        "De la (N, T, H·d) la (N, H, T, d): capul i are coloanele i·d până la (i+1)·d − 1."
     ),
     "1/(1 + exp(−x)), computed from exp(−|x|), which cannot overflow.": (
         "1/(1 + exp(−x)), calculat din exp(−|x|), care nu poate depăși domeniul numerelor."
@@ -133,6 +133,9 @@ TEXTS: Final = {
     ),
     "The mask of keys that are among the first `lengths`: so many axes, keys along the last.": (
         "Masca cheilor care sunt printre primele `lengths`: atâtea axe, cheile de-a lungul ultimei."
+    ),
+    "The values in this shape, repeated where they are fewer.": (
+        "Valorile în această formă, repetate unde sunt mai puține."
     ),
     "The transpose of `pad`: without what was added.": (
         "Transpusa lui `pad`: fără ce s-a adăugat."
@@ -183,7 +186,7 @@ NAMES: Final = {
     "LayerNorm": "Normalizare pe strat",
     "MaxPool1d": "Pooling cu maxim",
     "MaxPool2d": "Pooling cu maxim",
-    "MultiHeadAttention": "Atenție multi-head",
+    "MultiHeadAttention": "Atenție cu mai multe capete",
     "Pad": "Bordare",
     "PositionalEncoding": "Codificare pozițională",
     "RMSNorm": "Normalizare RMS",

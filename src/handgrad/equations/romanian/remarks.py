@@ -12,7 +12,7 @@ TEXTS: Final = {
     "attention, with Aᵀ in dV, no transpose in dQ and a mask that is added": (
         "atenția, cu Aᵀ în dV, fără transpunere în dQ și cu o mască ce se adună"
     ),
-    "for grouped heads": "pentru head-uri grupate",
+    "for grouped heads": "pentru capete grupate",
     "equation 4, with the outer product it leaves out": (
         "ecuația 4, cu produsul exterior care lipsește acolo"
     ),
@@ -100,7 +100,7 @@ TEXTS: Final = {
     ),
     "section 5 and figure 7": "secțiunea 5 și figura 7",
     "section 5, for post": "secțiunea 5, pentru post",
-    "section 5, with V_i in head i": "secțiunea 5, cu V_i în head-ul i",
+    "section 5, with V_i in head i": "secțiunea 5, cu V_i în capul i",
     "section 7, with W_O": "secțiunea 7, cu W_O",
     "section 7, with absolute positions": "secțiunea 7, cu poziții absolute",
     "section 9.3, on one axis": "secțiunea 9.3, pe o singură axă",

@@ -12,7 +12,7 @@ TEXTS: Final = {
         "potrivesc cheile lor."
     ),
     "Scaled dot-product attention over H heads, G of them for keys and values.": (
-        "Atenție prin produse scalare, scalate, cu H head-uri; cheile și valorile au G."
+        "Atenție prin produse scalare, scalate, cu H capete; cheile și valorile au G."
     ),
     "A query may look at a key where all that is given agrees: `mask` is True, the key is "
     "one of its sequence's first `lengths`, and, if `causal`, it does not come after the "
@@ -29,7 +29,7 @@ TEXTS: Final = {
     ),
     "Each of the G key-value heads serves H/G heads that stand one after another; dk and dv "
     "are sums over these, dbias is summed over the axes along which bias was broadcast.": (
-        "Fiecare dintre cele G head-uri de chei și valori servește H/G head-uri consecutive; "
+        "Fiecare dintre cele G capete de chei și valori servește H/G capete consecutive; "
         "dk și dv sunt sume peste acestea, iar dbias se adună pe axele de-a lungul cărora bias "
         "a fost extins."
     ),
