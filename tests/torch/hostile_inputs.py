@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
@@ -24,6 +24,13 @@ DTYPES = (
     *(torch.float16, torch.bfloat16, torch.float32, torch.complex128),
     *(torch.int32, torch.int64, torch.bool),
 )
+
+
+#: The names of the masks over pairs of steps, and over steps.
+MASKED: Final = {
+    "MultiheadAttention": ("attn_mask", "key_padding_mask"),
+    "TransformerEncoderLayer": ("src_mask", "src_key_padding_mask"),
+}
 
 
 def inputs(shape: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
@@ -105,6 +112,15 @@ def cases(name: str, shape: tuple[int, ...]) -> Iterator[tuple[str, tuple[Any, .
             yield what, (x, x, x), {"need_weights": False}
         else:
             yield what, (x,), {}
+    if name in MASKED:
+        x = dict(given)["axis 0 flipped"]
+        batch, steps = shape[:2]
+        for dtype in (torch.bool, torch.int32, torch.int64, torch.uint8, torch.float64):
+            pair = torch.zeros(steps, steps, dtype=dtype), torch.zeros(batch, steps, dtype=dtype)
+            for key, mask in zip(MASKED[name], pair, strict=True):
+                more = {"need_weights": False} if name == "MultiheadAttention" else {}
+                inputs_of = (x, x, x) if more else (x,)
+                yield f"{key} of {dtype}", inputs_of, {key: mask, **more}
     if name == "CrossEntropyLoss":
         x = dict(given)["axis 0 flipped"]
         yield from ((f"targets: {what}", (x, target), {}) for what, target in targets(shape[1]))
