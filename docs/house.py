@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from handgrad.documents import svg
+
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = ROOT / "src" / "handgrad"
 PICTURE: Final = ROOT / "docs" / "images" / "house.svg"
@@ -142,19 +144,14 @@ def picture() -> str:
         for other in sorted(graph[room] - through):
             others = [at for each, at in middle.items() if each not in (room, other)]
             curve = _curve(middle[room], middle[other], others)
-            lines.append(f'<path d="{curve}" stroke="#7a8a9a" fill="none"/>')
-        boxes.append(
-            f'<rect x="{x - _BOX[0] // 2}" y="{y - _BOX[1] // 2}" width="{_BOX[0]}" '
-            f'height="{_BOX[1]}" rx="5" fill="#f4f7fa" stroke="#22303f"/>'
-            f'<text x="{x}" y="{y + 4}" text-anchor="middle">{room}</text>'
-        )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        'font-family="sans-serif" font-size="13" role="img">\n'
-        f'<rect width="{width}" height="{height}" fill="white"/>\n'
-        + "\n".join([*lines, *boxes])
-        + "\n</svg>\n"
-    )
+            lines.append(svg.element("path", d=curve, stroke="#7a8a9a", fill="none"))
+        corner = x - _BOX[0] // 2, y - _BOX[1] // 2
+        boxes.append(svg.rect(*corner, *_BOX, rx=5, fill="#f4f7fa", stroke="#22303f"))
+        boxes.append(svg.text(x, y + 4, room, "middle"))
+    parts = [svg.rect(0, 0, width, height, fill="white"), *lines, *boxes]
+    label = "The rooms of the package, each above those that it imports"
+    font: dict[str, svg.Attribute] = {"font_family": "sans-serif", "font_size": 13}
+    return svg.drawing(width, height, label, parts, **font).replace("><", ">\n<") + "\n"
 
 
 def _curve(room: Point, other: Point, boxes: Sequence[Point]) -> str:

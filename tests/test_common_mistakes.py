@@ -56,6 +56,12 @@ MISTAKES: list[tuple[str, type[Exception], str]] = [
     ),
     ("hg.Dense(4.0, 3, rng=rng)", ArgumentError, "in_features is 4.0; allowed: an integer"),
     ("hg.Dense(-4, 3, rng=rng)", ArgumentError, "Dense: in_features is -4; allowed: 1 or more"),
+    (
+        "hg.Dense(4, 2**62, rng=rng)",
+        ArgumentError,
+        "Dense: out_features is 4611686018427387904; al",
+    ),
+    ("hg.LayerNorm(2**62)", ArgumentError, "a size whose arrays a memory could hold"),
     ("hg.Dense(4, 3, rng=rng, units=3)", ArgumentError, "units is unknown; allowed: in_features,"),
     ("hg.Dense(4, 3, rng=rng, actvation='relu')", ArgumentError, "; did you mean activation?"),
     ("hg.Dense(4, 3, rng=rng, activation=np.tanh)", ArgumentError, "allowed: identity, relu,"),

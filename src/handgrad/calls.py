@@ -103,10 +103,14 @@ def check_call(
 
 
 def _check_sizes(name: str, given: inspect.BoundArguments) -> None:
-    """Raise ArgumentError for a negative integer, of which NumPy can make no array."""
+    """Raise ArgumentError for an integer of which NumPy can make no array: negative, or huge."""
     for key, value in given.arguments.items():
         if isinstance(value, int) and value < 0:
             raise ArgumentError(f"{name}: {key} is {value}; allowed: 1 or more")
+        if isinstance(value, int) and value >= 2**31:
+            raise ArgumentError(
+                f"{name}: {key} is {value}; allowed: a size whose arrays a memory could hold"
+            )
 
 
 @functools.cache

@@ -26,6 +26,7 @@ BINARY: Final = getattr(os, "O_BINARY", 0)
 _THROUGH: Final = os.O_WRONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0) | BINARY
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN | BINARY
 _MOST_LINKS: Final = 40
+_PARTIAL: Final = ".partial"
 
 
 def write_file(path: Path, *content: Content) -> None:
@@ -68,6 +69,23 @@ def writing(path: Path) -> Iterator[int]:
     A link's target is replaced in this way and keeps its permissions. A device, and a pipe that
     somebody reads, are written to directly; everything else that is no file is refused.
     """
+    with _naming(path), _opened(path) as descriptor:
+        yield descriptor
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Give errors of the system the path: a full disk's have no name, others that of a part."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None or str(error.filename).endswith(_PARTIAL):
+            error.filename, error.filename2 = str(path), None
+        raise
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
     target = _followed(path)
     if _is_descriptor(target):
         with _closing(os.dup(int(target.name))) as descriptor:
@@ -122,7 +140,7 @@ def _replacing(path: Path, mode: int | None = None) -> Iterator[int]:
     It has a name of its own and is removed where any of this fails. mode: the permissions of the
     file that was there.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{_PARTIAL}")
     with _closing(os.open(temporary, _NEW, 0o666)) as descriptor:
         try:
             yield descriptor

@@ -180,6 +180,16 @@ PROCESSES: Final[dict[str, tuple[list[bytes], dict[str, str], str]]] = {
     "a home that is none": ([b"info"], {"HOME": "/nonexistent"}, ""),
     "no temporary folder": ([b"check", b"relu"], {"TMPDIR": "/nonexistent"}, ""),
     "an unknown engine": ([b"info"], {"HANDGRAD_ENGINE": "x\x1b[31m"}, ""),
+    "an unknown engine before a path": (
+        [b"train", b"t.csv", b"--out", b"out"],
+        {"HANDGRAD_ENGINE": "x"},
+        "",
+    ),
+    "threads that are none": (
+        [b"predict", b"run", b"t.csv"],
+        {"HANDGRAD_THREADS": "1e9"},
+        "",
+    ),
     "no width": ([b"ops"], {"COLUMNS": "-1"}, ""),
 }
 

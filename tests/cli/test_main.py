@@ -30,7 +30,9 @@ def test_help_and_version():
 def test_an_error_is_one_sentence_and_code_2():
     result = run("evaluate", "/nowhere")
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "handgrad: /nowhere: no run here (config.toml is missing)\n"
+    assert result.stderr == (
+        "handgrad: /nowhere: no run here (config.toml is missing); allowed: the folder of a run\n"
+    )
 
 
 def test_an_unknown_command_is_code_2():

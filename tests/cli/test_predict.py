@@ -3,11 +3,14 @@ from __future__ import annotations
 import csv
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from handgrad import data
+from handgrad.cli.app import app
 
 
 def test_arrays(handgrad, digits_run, tmp_path):
@@ -138,3 +141,19 @@ def test_series_are_standardized_as_they_were_for_training(handgrad, tmp_path):
 
 
 VECTORS = "data.name=vectors"
+
+
+def test_a_table_of_standard_input_is_called_so(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{i * 7 % 5},{'ab'[i % 2]}\n" for i in range(30))
+    (tmp_path / "t.csv").write_text("a,b,label\n" + rows)
+    runner, out = CliRunner(), str(tmp_path / "run")
+    train = ["train", str(tmp_path / "t.csv"), "--epochs", "1", "--out", out, "-q"]
+    assert runner.invoke(app, train).exit_code == 0
+    for text, said in {
+        "": "standard input has no rows; expected",
+        "x,y\n1,2\n": "standard input has no column 'b'; expected",
+        "a,b\n1\n": "standard input: row 2 has",
+    }.items():
+        result = runner.invoke(app, ["predict", out, "-"], input=text)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"handgrad: {said}")

@@ -329,8 +329,8 @@ def test_files_are_utf8_and_terminals_get_what_they_can_show(tmp_path, locale):
     assert "\\u03c3 = np.tanh" in printed.stdout
     missing = shell("evaluate τ", tmp_path, **{**locale, "PYTHONIOENCODING": "ascii"})
     assert missing.returncode == 2
-    assert missing.stderr == "handgrad: \\u03c4: no run here (config.toml is missing)\n" or (
-        missing.stderr.startswith("handgrad: \\udc")
+    assert missing.stderr.startswith(
+        ("handgrad: \\u03c4: no run here (config.toml is missing)", "handgrad: \\udc")
     )
 
 

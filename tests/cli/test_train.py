@@ -178,6 +178,8 @@ def test_a_finished_run_is_left_alone(handgrad, refused, digits_run):
         (["train", "/nowhere/x.toml"], "is missing"),
         (["train", "digits", "--epochs", "0"], "training.epochs is 0"),
         (["train", "digits", "--seed", "-1"], "training.seed is -1"),
+        (["train", "digits", "--epochs", "9" * 20], f"{'9' * 20}, beyond 63 bits; allowed: an"),
+        (["train", "digits", "--class-weights", "a=-1"], "class_weights is {a = -1.0}; allowed"),
         (["train", "digits", "--set", "optimizer.lrr=1"], "did you mean lr?"),
         (["train", "digits", "--set", "optimizer"], "allowed: key=value"),
         (["train", "digits", "--set", "model.layers[5].kernel_size=9"], "layers[5].kernel_size"),

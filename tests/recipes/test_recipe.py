@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -177,3 +178,10 @@ def test_a_residual_layer_holds_layers():
     tables["model"]["layers"].insert(1, {"type": "residual", "layers": [branch]})
     recipe = Recipe.from_tables("mine", tables)
     assert recipe.layers.inner[1].parts[0].path == "model.layers[1].layers[0]"
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.txt"])
+def test_data_where_a_recipe_is_wanted_are_not_asked_for(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("a,b\n1,2\n")
+    with pytest.raises(RecipeError, match=rf"{name} is no recipe; allowed: cifar-cnn, .*\.toml"):
+        recipes.read(str(tmp_path / name))

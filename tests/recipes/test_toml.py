@@ -50,7 +50,7 @@ def test_a_change_is_bounded_as_well(value):
     [
         ("epochs = 1979-05-27", r"training.epochs is 1979-05-27; allowed: an integer"),
         ("epochs = nan", r"training.epochs is nan; allowed: an integer"),
-        ("epochs = {a = 1}", r"training.epochs is a table; allowed: an integer"),
+        ("epochs = {a = 1}", r"training.epochs is \{a = 1\}; allowed: an integer"),
         ("clip_norm = inf", r"training.clip_norm is inf; allowed: a number"),
         ("precision = [[1]]", r"training.precision is \[\[1\]\]; allowed: float32, bf16"),
         ('"a\\nb" = 1', r"training\.a\\nb is an unknown key"),

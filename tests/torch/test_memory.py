@@ -310,3 +310,12 @@ def test_memory_is_filled_where_a_kernel_asks_for_it(monkeypatch: pytest.MonkeyP
     fill_fresh_memory(monkeypatch, 7.0)
     assert (dense.empty((2, 3), np.float32) == 7).all()
     assert (memory.empty_like(np.ones(3)) == 7).all()
+
+
+def test_no_input_makes_a_module_compute_otherwise_than_pytorch() -> None:
+    """Sizes, layouts, types, places, packed sequences and targets that were not thought of."""
+    lines = run("-m", "tests.torch.hostile_inputs", *MODULES).splitlines()
+    assert [line for line in lines if line.startswith("otherwise")] == []
+    ended = {line.split(maxsplit=2)[2]: int(line.split()[1]) for line in lines if "ended" in line}
+    assert ended["same"] > 250
+    assert ended["refused"] > 600

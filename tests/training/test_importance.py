@@ -13,7 +13,7 @@ import pytest
 import handgrad as hg
 from handgrad.data.table import load_csv
 from handgrad.inference.preprocessing import Standardization
-from handgrad.training.importance import importances
+from handgrad.training.importance import importances, too_many
 from handgrad.training.judged import Judged
 from tests.data.people import people
 
@@ -117,6 +117,25 @@ def test_a_column_of_texts_is_shuffled_as_a_whole(tmp_path: Path) -> None:
     for x in seen:
         assert set(map(tuple, x[:, judged.columns["city"]].tolist())) <= rows
         np.testing.assert_array_equal(np.sort(x, axis=0), np.sort(seen[0], axis=0))
+
+
+def test_columns_that_are_too_many_are_not_shuffled(tmp_path: Path) -> None:
+    """Ten thousand columns would be shuffled for minutes after an epoch of a moment."""
+    x = np.random.default_rng(0).integers(0, 9, (30, 10_000))
+    rows = (",".join(map(str, [*row, "ab"[i % 2]])) for i, row in enumerate(x.tolist()))
+    names = ",".join(f"c{i}" for i in range(x.shape[1]))
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join([f"{names},label", *rows]))
+    data = load_csv("wide", path)
+    judged = Judged.of(data)
+    assert "10,000 columns are too many for importances" in too_many(judged)
+    model = hg.Sequential(hg.Dense(x.shape[1], 2), seed=0)
+    assert importances(hg.TrainedModel(model, "classification"), judged, 0) == []
+    trainer = hg.Trainer(model, out=tmp_path / "run", progress="off")
+    summary = trainer.fit(data, epochs=1).summary
+    assert summary is not None
+    assert summary["remarks"][-1] == too_many(judged)
+    assert "too many for importances" in (tmp_path / "run" / "report.html").read_text("utf-8")
 
 
 def test_the_report_says_what_a_table_is_decided_by(tmp_path: Path) -> None:

@@ -369,5 +369,17 @@ def test_impossible_names_of_a_folder_are_one_sentence(tmp_path: Path, name: str
 def test_a_folder_that_vanishes_is_one_sentence(tmp_path: Path) -> None:
     with start_run(tmp_path / "run", "") as run:
         shutil.rmtree(tmp_path / "run")
-        with pytest.raises(RunError, match=r"cannot be written: No such file.*continue from it"):
+        with pytest.raises(RunError, match=r"cannot be written: No such file or directory$"):
             run.save({}, {})
+
+
+def test_what_cannot_be_written_says_to_go_on_where_there_is_a_checkpoint(tmp_path: Path) -> None:
+    with start_run(tmp_path / "run", "") as run:
+        with pytest.raises(RunError, match=r"cannot be written: full$"), run.reporting(run.model):
+            raise OSError("full")
+        run.save({}, {})
+        with (
+            pytest.raises(RunError, match=r"full; the last checkpoint is as it was, continue"),
+            run.reporting(run.model),
+        ):
+            raise OSError("full")

@@ -188,7 +188,10 @@ def _examples(trained: TrainedModel, file: Path) -> Array:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "standard input.csv"
             path.write_bytes(sys.stdin.buffer.read())
-            return _examples(trained, path)
+            try:
+                return _examples(trained, path)
+            except DataError as error:
+                raise DataError(str(error).replace(str(path), "standard input")) from None
     if is_table(file.name) and any(isinstance(step, TableEncoding) for step in steps):
         return read_cells(file, trained.columns)
     if is_table(file.name):

@@ -55,7 +55,7 @@ def text(recipe: str) -> str:
     else:
         path = as_path("recipe", recipe)
     if path.suffix != ".toml":
-        if path.is_file():
+        if path.is_file() and path.suffix not in (".csv", ".tsv", ".txt"):
             raise RecipeError(
                 f"{recipe} is a file of a kind that is not read; allowed: a .toml file with a "
                 "recipe, or data: a .csv or .tsv table, as spreadsheets save one, or a .txt text"

@@ -215,7 +215,9 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
-        return "a table"
+        return one_line(cut(f"{{{', '.join(f'{k} = {shown(v)}' for k, v in value.items())}}}"))
+    if isinstance(value, int) and abs(value) >= 2**63:
+        return f"{one_line(cut(str(value)))}, beyond 63 bits"
     return one_line(cut(f'"{value}"' if isinstance(value, str) else str(value)))
 
 

@@ -12,7 +12,7 @@ from handgrad.torch import single_ops
 from handgrad.torch.alterations import altered_part
 from handgrad.torch.attention_op import attention
 from handgrad.torch.bridge import hand_over
-from handgrad.torch.masks import masks_of
+from handgrad.torch.masks import are_masks, masks_of
 from handgrad.torch.modules import Linear
 from handgrad.torch.operands import Operands, operands
 
@@ -44,7 +44,7 @@ class MultiheadAttention(nn.MultiheadAttention):  # type: ignore[misc, unused-ig
         found = None
         if reason is not None:
             hand_over("MultiheadAttention", reason)
-        elif self._fits(query, key, value, attn_mask, is_causal):
+        elif are_masks(*masks) and self._fits(query, key, value, attn_mask, is_causal):
             found = operands("MultiheadAttention", query, key, value, *self._weights())
         y = None
         if found is not None:

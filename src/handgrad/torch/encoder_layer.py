@@ -16,7 +16,7 @@ from handgrad.torch.attention import (
 )
 from handgrad.torch.bridge import hand_over
 from handgrad.torch.encoder_layer_op import encoder_layer
-from handgrad.torch.masks import masks_of
+from handgrad.torch.masks import are_masks, masks_of
 from handgrad.torch.modules import LayerNorm, Linear
 from handgrad.torch.operands import operands
 
@@ -108,7 +108,7 @@ class TransformerEncoderLayer(nn.TransformerEncoderLayer):  # type: ignore[misc,
         if src.is_nested or src.dim() not in (2, 3) or src.shape[-1] != self.linear1.in_features:
             return False
         features = src.shape[-1]
-        if self.self_attn.embed_dim != features:
+        if self.self_attn.embed_dim != features or not are_masks(src_mask, src_key_padding_mask):
             return False
         if any(norm.normalized_shape != (features,) for norm in (self.norm1, self.norm2)):
             return False

@@ -15,6 +15,13 @@ class Masks(NamedTuple):
     mask: Tensor | None
 
 
+def are_masks(*masks: Any) -> bool:
+    """Return whether PyTorch takes these for masks: booleans, or numbers that are added."""
+    return all(
+        each is None or each.dtype is torch.bool or each.is_floating_point() for each in masks
+    )
+
+
 def masks_of(attn_mask: Any, key_padding_mask: Any, heads: int, dtype: Any) -> Masks:
     """PyTorch's two masks, (T, S) or (N · heads, T, S) and (N, S), as one of each kind."""
     bias, mask = None, None

@@ -30,7 +30,10 @@ def operands(name: str, *tensors: Any) -> Operands | None:
     if is_exported():
         return None
     autocasts = torch.is_autocast_enabled("cpu")
-    narrow = not autocasts and tensors[0].dtype is torch.bfloat16
+    # A mixture is PyTorch's to refuse, as its Linear does, or to compute, as its norms do.
+    narrow = not autocasts and {each.dtype for each in tensors if each is not None} == {
+        torch.bfloat16
+    }
     wanted = narrow or (autocasts and torch.get_autocast_dtype("cpu") is torch.bfloat16)
     if narrow or autocasts:
         tensors = tuple(_widened(each) for each in tensors)

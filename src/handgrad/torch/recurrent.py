@@ -11,7 +11,7 @@ from torch.nn.functional import dropout
 from torch.nn.utils.rnn import PackedSequence
 
 from handgrad.torch import recurrent_ops
-from handgrad.torch.bridge import hand_over, is_exported, multiplies_bf16, refusal
+from handgrad.torch.operands import operands
 from handgrad.torch.packed import Padding
 
 Parts = Sequence[Tensor]
@@ -46,29 +46,20 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
         states: Parts = () if hx is None else tuple(hx) if self.states == 2 else (hx,)
         autocasts = torch.is_autocast_enabled("cpu")
         fits = self._settings_fit() and self._fits(data, packed, states, autocasts)
-        if is_exported() or not fits:
+        if not fits:
             return super().forward(input, hx)
-        narrow = not autocasts and data.dtype is torch.bfloat16
-        bf16 = multiplies_bf16(
-            narrow or (autocasts and torch.get_autocast_dtype("cpu") is torch.bfloat16)
-        )
-        tensors = [data, *states, *self._flat_weights]
-        if narrow or autocasts:
-            tensors = [each.float() if each.dtype is torch.bfloat16 else each for each in tensors]
-        reason = refusal(tensors)
-        if reason is not None:
-            hand_over(type(self).__name__, reason)
+        given = operands(type(self).__name__, data, *states, *self._flat_weights)
+        if given is None:
             return super().forward(input, hx)
-        data, states, weights = tensors[0], tensors[1 : 1 + len(states)], tensors[1 + len(states) :]
+        (data, *others), end = given.tensors, len(states)
+        states, weights = others[:end], others[end:]
         if packed is not None:
-            found = self._of_packed(data, packed, states, weights, bf16)
+            found = self._of_packed(data, packed, states, weights, given.bf16)
         else:
-            found = self._of_tensor(data, states, weights, bf16)
+            found = self._of_tensor(data, states, weights, given.bf16)
         if found is None:
             return super().forward(input, hx)
-        y, final = found
-        if narrow:
-            y, final = y.bfloat16(), [part.bfloat16() for part in final]
+        y, final = given.result(found[0]), [given.result(part) for part in found[1]]
         output = y if packed is None else packed._replace(data=y)
         return output, tuple(final) if self.states == 2 else final[0]
 
@@ -186,7 +177,10 @@ class _Recurrent(torch.nn.RNNBase):  # type: ignore[misc, unused-ignore]
             return False
         batch: tuple[int, ...] = ()
         if packed is not None:
-            batch = (int(packed.batch_sizes[0]),)
+            sizes = packed.batch_sizes
+            if sizes.dtype is not torch.int64 or sizes.dim() != 1 or int(sizes.sum()) != len(data):
+                return False
+            batch = (int(sizes[0]),)
         elif data.dim() == 3:
             batch = (data.shape[0 if self.batch_first else 1],)
             if data.shape[1 if self.batch_first else 0] == 0:

@@ -148,10 +148,13 @@ class Run:
         try:
             yield
         except OSError as error:
-            raise RunError(
-                f"{path} cannot be written: {reason(error)}; the last checkpoint is as it was, "
-                f"continue from it with: {self.resume_command}"
-            ) from None
+            goes_on = ""
+            if self.checkpoint.exists():
+                goes_on = (
+                    "; the last checkpoint is as it was, continue from it with: "
+                    f"{self.resume_command}"
+                )
+            raise RunError(f"{path} cannot be written: {reason(error)}{goes_on}") from None
 
     def reopen(self) -> None:
         """Take back that the run is finished, because it goes on from its last checkpoint."""
@@ -186,7 +189,9 @@ class Run:
                 f"{self.checkpoint.parent} is a symbolic link; allowed: the folder of the run"
             )
         if not os.path.lexists(self.config):
-            raise RunError(f"{self.folder}: no run here (config.toml is missing)")
+            raise RunError(
+                f"{self.folder}: no run here (config.toml is missing); allowed: the folder of a run"
+            )
         advice = f"; to change a setting: {self.resume_command} --set KEY=VALUE"
         text, self.id, self.config_checksum = unsealed(self.config, read_file(self.config), advice)
         return text

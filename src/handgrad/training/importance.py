@@ -25,6 +25,10 @@ REPEATS: Final = 5
 _MOST_EXAMPLES: Final = 2000
 _LEAST_EXAMPLES: Final = 200
 _MOST_NUMBERS: Final = 4e8
+#: The same, where the fewest examples are shuffled: above it importances would take longer than the
+#: training. A call of the model counts as so many numbers.
+_MOST_OF_ALL: Final = 2e9
+_CALL: Final = 2e4
 _BATCH: Final = 256
 
 
@@ -40,14 +44,15 @@ class Importance:
 def importances(
     trained: TrainedModel, judged: Judged, seed: int, repeats: int = REPEATS
 ) -> list[Importance]:
-    """The importance of each column, the largest first; none where the examples are no table.
+    """The importance of each column, the largest first; none where the examples are no table, or
+    one with too many columns.
 
     `seed` decides the shuffles, and the examples where there are too many. The score is that of
     `ClassAnswers` or `NumberAnswers`.
     """
     rng = np.random.default_rng(seed)
     columns = judged.columns
-    if not columns or len(judged.x) < 2:
+    if not columns or len(judged.x) < 2 or too_many(judged, repeats):
         return []
     x = np.asarray(judged.x)
     numbers = len(columns) * repeats * x.shape[1]
@@ -66,6 +71,20 @@ def importances(
             falls.append(whole - (_score(trained, part, shuffled) or 0.0))
         found.append(Importance(name, float(np.mean(falls)), float(np.std(falls))))
     return sorted(found, key=lambda each: -each.fall)
+
+
+def too_many(judged: Judged, repeats: int = REPEATS) -> str:
+    """A sentence where the columns are too many for each to be shuffled; nothing otherwise."""
+    if not judged.columns:
+        return ""
+    columns, width = len(judged.columns), np.shape(judged.x)[-1]
+    examples = min(len(judged.x), _LEAST_EXAMPLES)
+    if columns * repeats * (examples * width + _CALL) <= _MOST_OF_ALL:
+        return ""
+    return (
+        f"Its {columns:,} columns are too many for importances: to shuffle each of them would take "
+        "longer than the training."
+    )
 
 
 def _score(trained: TrainedModel, judged: Judged, x: np.ndarray) -> float | None:

@@ -13,7 +13,7 @@ from handgrad.data.sources import Source, as_source
 from handgrad.io.checkpoint import finite
 from handgrad.training.choices import engine_of
 from handgrad.training.folder import Run
-from handgrad.training.importance import importances
+from handgrad.training.importance import importances, too_many
 from handgrad.training.judged import Judged
 from handgrad.training.metrics import evaluate
 from handgrad.training.remarks import doubts, kept_epoch, remarks
@@ -38,6 +38,7 @@ def write_results(
     last = state.history.epochs[-1] if state.history.epochs else {}
     shown = test if isinstance(test, Judged) else None
     judged, shapes, answers, columns = None, None, None, []
+    left_out = "" if shown is None else too_many(shown)
     if test is not None:
         source: Any = test if shown is None else (shown.x, shown.y)
         keeps = shown is not None
@@ -76,7 +77,7 @@ def write_results(
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
         "doubts": doubts(answers),
-        "remarks": remarks(state.history.epochs, kept),
+        "remarks": [*remarks(state.history.epochs, kept), *filter(None, [left_out])],
     }
     report = Report(
         summary={**finite(summary), "figures": finite(figures)},
