@@ -15,7 +15,7 @@ import handgrad as hg
 from handgrad.errors import HandgradError
 from tests.rows import rows
 
-SETS: Final = ("first", "second", "third", "fourth", "fifth")
+SETS: Final = ("first", "second", "third", "fourth", "fifth", "sixth")
 #: Lengths of the letters in the order of the alphabet, which no derivation is proved at.
 LENGTHS: Final = (7, 5, 9, 4, 6, 8, 3, 11, 10)
 #: The error of differences over the sum of what it is added up from.

@@ -107,9 +107,15 @@ def _smoothed(z, f, q=0.3):
     return x
 
 
+def _of_settings(x, theta=0.5, eps=1.0, alpha=2.1):
+    """A number of settings alone, which the backward chooses by."""
+    return (theta / eps) ** (alpha - x)
+
+
 @pytest.mark.parametrize(
     ("forward", "given"),
     [
+        (_of_settings, {"x": ("N",)}),
         (_truths, {"x": ("N",), "y": ("N", bool)}),
         (_masked, {"s": ("N", "N")}),
         (_smoothed, {"z": ("T", "D"), "f": ("D", "D")}),

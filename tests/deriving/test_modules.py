@@ -89,6 +89,33 @@ class Tied(nn.Module):
         return self.output(torch.tanh(x @ self.embedding.weight))
 
 
+class Coupling(nn.Module):
+    """Half of the channels, of an odd number of which one would be over, change the others."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Conv2d(2, 3, 3, padding=1), nn.Conv2d(3, 4, 1)
+
+    def forward(self, x):
+        a, b = x.chunk(2, 1)
+        log_s, t = self.last(torch.tanh(self.first(a))).chunk(2, 1)
+        return torch.cat([a, (b + t) * torch.sigmoid(log_s + 2)], 1)
+
+
+class Heads(nn.Module):
+    """Of one product q, k and v."""
+
+    def __init__(self):
+        super().__init__()
+        self.inputs = nn.Linear(4, 12)
+
+    def forward(self, x):
+        B, T, D = x.shape
+        q, k, v = self.inputs(x).view(B, T, 3, 2, 2).unbind(2)
+        scores = torch.einsum("bshd,bthd->bhst", q, k) / math.sqrt(2)
+        return torch.einsum("bhst,bthd->bshd", scores.softmax(-1), v).reshape(B * T, D)
+
+
 def image_network():
     return nn.Sequential(
         nn.Conv2d(1, 2, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 3)
@@ -171,6 +198,8 @@ MODULES = {
     "encoder": (encoder, ("N", "T", 8), (2, 5, 8)),
     "upsampling": (upsampling, ("N", 2, 3, 4), (2, 2, 3, 4)),
     "circular": (circular, ("N", 2, 8), (3, 2, 8)),
+    "coupling": (Coupling, ("N", 4, "H", "W"), (2, 4, 3, 4)),
+    "projection of heads": (Heads, ("B", "T", 4), (2, 5, 4)),
     "images": (image_network, ("N", 1, 6, 6), (2, 1, 6, 6)),
 }
 
@@ -195,6 +224,24 @@ def test_inputs_and_parameters_have_the_gradients_of_autograd(name):
     np.testing.assert_allclose(found, y.detach().numpy(), rtol=1e-6, atol=1e-6)
     for one, other in zip(derived.backward(dy.numpy(), cache), wanted, strict=True):
         np.testing.assert_allclose(one, other.numpy(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["coupling", "projection of heads"])
+def test_the_backward_of_fixed_sizes_is_derived_at_them(name):
+    made, shape, sizes = MODULES[name]
+    torch.manual_seed(0)
+    module = made().double().eval()
+    first = hg.derive(module, shape)
+    second = hg.derive(first.backward)
+    rng = np.random.default_rng(1)
+    given = {key.replace(".", "_"): p.detach().numpy() for key, p in module.named_parameters()}
+    y, cache = first.forward(rng.standard_normal(sizes), **given)
+    dy, other = (rng.standard_normal(y.shape) for _ in range(2))
+    found, again = second.forward(dy, cache)
+    cotangents = tuple(rng.standard_normal(each.shape) for each in found)
+    moved = first.backward(other, cache)  # which is linear in dy
+    wanted = sum(np.vdot(c, each) for c, each in zip(cotangents, moved, strict=True))
+    np.testing.assert_allclose(np.vdot(second.backward(cotangents, again)[0], other), wanted)
 
 
 def test_the_module_is_as_it_was():

@@ -24,11 +24,34 @@ def relu(x):
     return np.maximum(x, 0)
 
 
-@pytest.mark.parametrize(("forward", "slope"), [(softplus, 0.5), (logistic, 0.25), (relu, 0.0)])
+def signed_log(x):
+    return np.sign(x) * np.log1p(np.abs(x))
+
+
+def signed_root(x, eps=1e-3):
+    return eps * x - np.sign(-x) * (np.sqrt(1 + np.abs(-x)) - 1) / 2
+
+
+@pytest.mark.parametrize(
+    ("forward", "slope"),
+    [
+        (softplus, 0.5),
+        (logistic, 0.25),
+        (relu, 0.0),
+        (signed_log, 1.0),
+        (signed_root, 0.251),
+    ],
+)
 def test_slope_where_pieces_meet(forward, slope):
     derived = hg.derive(forward, x=N)
     _, cache = derived.forward(np.zeros(2))
     np.testing.assert_array_equal(derived.backward(np.ones(2), cache), slope * np.ones(2))
+
+
+def test_a_sign_that_leaves_a_product_leaves_its_axes():
+    derived = hg.derive(lambda x: (np.sign(x) * np.abs(x)).sum(), x=("N", "D"))
+    _, cache = derived.forward(np.zeros((3, 2)))
+    np.testing.assert_array_equal(derived.backward(np.float64(0.5), cache), np.full((3, 2), 0.5))
 
 
 def _proof(forward, **shapes):

@@ -39,6 +39,64 @@ def test_rnn():
     np.testing.assert_allclose(derived.jvp(tuple(vectors), *arrays), wanted, rtol=1e-10)
 
 
+def along(function, arrays, vectors, h=1e-6):
+    """Differences of a function along vectors."""
+    ends = [
+        function(*(a + step * v for a, v in zip(arrays, vectors, strict=True))) for step in (h, -h)
+    ]
+    return (ends[0] - ends[1]) / (2 * h)
+
+
+def assert_jvp_of_differences(function, shapes, arrays):
+    derived = hg.derive(function, **shapes)
+    rng = np.random.default_rng(7)
+    vectors = [rng.standard_normal(np.shape(a)) for a in arrays]
+    found = derived.jvp(tuple(vectors) if len(vectors) > 1 else vectors[0], *arrays)
+    np.testing.assert_allclose(found, along(function, arrays, vectors), rtol=1e-6, atol=1e-8)
+
+
+def posterior(x, y, xs, ls, var):
+    def kernel(a, b):
+        sq = np.add.outer((a**2).sum(1), (b**2).sum(1)) - 2 * a @ b.T
+        return var**2 * np.exp(-0.5 * sq / ls**2)
+
+    chol = np.linalg.cholesky(kernel(x, x) + 1.1 * np.identity(len(x)))
+    alpha = np.linalg.solve(chol.T, np.linalg.solve(chol, y))
+    return kernel(x, xs).T @ alpha
+
+
+def test_a_square_array_is_not_its_transpose_where_that_is_near():
+    """Far points have a kernel that is the identity but for few digits."""
+    rng = np.random.default_rng(1)
+    shapes = {"x": ("N", "D"), "y": ("N",), "xs": ("M", "D"), "ls": (), "var": ()}
+    arrays = [rng.standard_normal(shape) for shape in ((4, 2), (4,), (3, 2))]
+    assert_jvp_of_differences(posterior, shapes, [*arrays, np.array(1.5), np.array(0.8)])
+
+
+def distances(x):
+    i, j = np.triu_indices(len(x), 1)
+    d = np.linalg.norm(x[i] - x[j], axis=1)
+    return d / d.mean()
+
+
+def test_what_a_mask_selects_is_counted():
+    x = np.random.default_rng(2).standard_normal((5, 3))
+    assert_jvp_of_differences(distances, {"x": ("N", "D")}, [x])
+
+
+def scaled(x):
+    largest = np.abs(x).max()
+    return np.tanh(x) if largest < 1e6 else x / largest
+
+
+def test_a_branch_on_values_is_guarded():
+    derived = hg.derive(scaled, x=("N",))
+    x, v = np.random.default_rng(2).standard_normal((2, 4))
+    np.testing.assert_allclose(derived.jvp(v, x), along(scaled, [x], [v]), rtol=1e-6)
+    with pytest.raises(ValueError, match="allowed: True"):
+        derived.jvp(v, 1e7 * x)
+
+
 def kinked(x):
     h = np.zeros(x.shape[0])
     for t in range(x.shape[1]):
@@ -56,3 +114,24 @@ def test_arrays_of_zeros_that_loops_change_are_none_that_others_read():
     ends = [derived.backward(dy, derived.forward(x + step * v)[1]) for step in (1e-5, -1e-5)]
     wanted = (ends[0] - ends[1]) / 2e-5
     np.testing.assert_allclose(derived.hvp(v, dy, x), wanted, rtol=1e-7, atol=1e-7)
+
+
+def nearest(x, codes):
+    """Distances to the nearest codes, whose places are integers that the backward is given."""
+    d = ((x[:, None] - codes) ** 2).sum(-1)
+    places = d.argmin(1)
+    return np.log(d[np.arange(len(x)), places]), codes[places]
+
+
+def test_a_derived_backward_is_tried_on_what_its_forward_keeps():
+    first = hg.derive(nearest, x=("N", "D"), codes=("K", "D"))
+    second = hg.derive(first.backward)
+    rng = np.random.default_rng(4)
+    y, cache = first.forward(rng.standard_normal((4, 3)), rng.standard_normal((5, 3)))
+    dy, other = ([rng.standard_normal(each.shape) for each in y] for _ in range(2))
+    found, again = second.forward(tuple(dy), cache)
+    cotangents = tuple(rng.standard_normal(each.shape) for each in found)
+    moved = first.backward(tuple(other), cache)  # which is linear in dy
+    wanted = sum(np.vdot(c, each) for c, each in zip(cotangents, moved, strict=True))
+    pulled = second.backward(cotangents, again)[:2]
+    np.testing.assert_allclose(sum(map(np.vdot, pulled, other)), wanted)

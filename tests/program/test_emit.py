@@ -10,6 +10,7 @@ from handgrad.program.emit import Emitter
 from handgrad.program.libraries import JAX, NUMPY, TORCH
 from handgrad.program.naming import Names
 from handgrad.program.node import Node, World, build, within
+from handgrad.program.primitives.contract import matmul
 from handgrad.program.sizes import Size
 
 RNG = np.random.default_rng(0)
@@ -53,8 +54,6 @@ def test_expression_has_the_bits_of_its_nodes(world, outer, inner, place):
 
 
 def test_product_of_matrices_inside_a_product_keeps_its_brackets(world):
-    from handgrad.program.primitives.contract import matmul
-
     a, b, c = leaf("a", "N", "D"), leaf("b", "N", "D"), leaf("c", "D", "D")
     node = build("multiply", a, matmul(b, c))
     found = eval(written(node, a, b, c), {"a": a.value, "b": b.value, "c": c.value})
@@ -164,6 +163,16 @@ def test_sums_are_put_together_only_where_bits_do_not_matter(world):
     node = build("add", a, build("add", b, c))
     assert written(node, a, b, c) == "a + (b + c)"
     assert written(node, a, b, c, loose=True) == "a + b + c"
+
+
+@pytest.mark.parametrize("inner", ["matmul", "floor_divide", "remainder"])
+def test_a_factor_is_not_taken_in_by_what_is_cut_off_or_summed(world, inner):
+    a, b, c, d = (leaf(name, "N", "N") for name in "abcd")
+    first = matmul(b, c) if inner == "matmul" else build(inner, b, c)
+    node = build("multiply", a, build("multiply", first, d))
+    text = written(node, a, b, c, d, loose=True)
+    names = {"np": np, "a": a.value, "b": b.value, "c": c.value, "d": d.value}
+    np.testing.assert_allclose(eval(text, names), node.value, rtol=1e-12)
 
 
 def test_single_precision_stays_single():

@@ -10,7 +10,7 @@ import ast
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -39,12 +39,16 @@ _OPERATORS: Final[dict[type[ast.operator], Callable[[Size, Size], Size]]] = {
 
 @dataclass(frozen=True)
 class Spec:
-    """An array: its axes, whether it is of floats (f), integers (i) or truths (b), an example."""
+    """An array: its axes, whether it is of floats (f), integers (i) or truths (b), an example.
+
+    is_computed: it is one that a forward keeps, which not each may be.
+    """
 
     path: Path
     shape: tuple[Size, ...]
     kind: str
     example: Any = None
+    is_computed: bool = False
 
     @property
     def name(self) -> str:
@@ -93,6 +97,10 @@ class Arguments:
     trees: Mapping[str, Any]
     #: The library of an example that is an array of PyTorch or JAX.
     library: str = ""
+    #: Lengths of letters that may not have each.
+    lengths: Mapping[str, int] = field(default_factory=dict)
+    #: What a forward keeps at lengths of letters, for arguments that are its cache.
+    keeping: Callable[[np.random.Generator, Mapping[str, int]], Sequence[Any]] | None = None
 
     @property
     def specs(self) -> list[Spec]:
@@ -112,6 +120,16 @@ class Arguments:
         own = {s.letter for s in self.settings if s.value is not None and s.letter == s.name}
         found = (x for spec in self.specs for size in spec.shape for x in ordered(size))
         return [x for x in dict.fromkeys(found) if x not in own]
+
+    @property
+    def known(self) -> dict[str, int]:
+        """The lengths of letters by examples, and of those that may not have each."""
+        found = dict(self.lengths)
+        for spec in self.specs:
+            if spec.example is not None:
+                for size, n in zip(spec.shape, spec.example.shape, strict=True):
+                    found |= {letter: n for letter in size.letters if size == Size.of(letter)}
+        return found
 
     def mapped(self, function: Callable[[Spec | Setting], Any]) -> dict[str, Any]:
         """The arguments with every leaf replaced."""

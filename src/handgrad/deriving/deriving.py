@@ -355,7 +355,8 @@ class Deriving:
             except WiderError:
                 pair.floats_alike = True
                 continue
-            proof.functions["backward"].arguments = backward_arguments(pair, written.letters)
+            forward, backward = proof.functions["forward"], proof.functions["backward"]
+            backward.arguments = backward_arguments(pair, written.letters, sampler, forward)
             return Derivation(self.name, pair, written, proof, chain)
 
     def _sweep(self, found: Traced) -> Sweep:

@@ -56,8 +56,10 @@ def fixed_letters(world: World) -> dict[str, int]:
         if sign != "==" or len(rest.letters) != 1:
             continue
         (letter,) = rest.letters
-        start, slope = rest.at({letter: 0}).constant, rest.slope(letter)
-        if start is not None and slope and start % slope == 0:
+        if not (slope := rest.slope(letter)):
+            continue
+        start = (rest - Size.of(letter) * slope).constant
+        if start is not None and start % slope == 0:
             found[letter] = -start // slope
     return found
 

@@ -75,8 +75,10 @@ def alone(traced: Traced, name: str) -> Written:
     with within(traced.world):
         writing = _Writing(pair, NUMPY)
         results = writing._forward()
+        writing._count_masks()
         lines = writing._signature(name) + writing._head()
-        lines += [*writing.e.lines, f"    return {', '.join(results)}"]
+        lines += [*writing.e.lines, *guards.conditions(writing.e, traced.world)]
+        lines.append(f"    return {', '.join(results)}")
     return Written(NUMPY, "\n".join(lines) + "\n", "", (), (), (writing.e,))
 
 
@@ -238,6 +240,8 @@ class _Writing:
         b, pair = self.b, self.pair
         for name, node in cache:
             number = any(node is n for n in pair.traced.numbers.values())
+            # JAX keeps arrays alone.
+            number = number or (self.library.name != "jax" and self.e.is_number(node))
             b.name(node, b.names.fresh(name), number=number)
         for cotangent in pair.cotangents:
             alone = len(pair.cotangents) == 1

@@ -6,7 +6,7 @@ import inspect
 import itertools
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,7 +14,6 @@ import numpy as np
 
 from handgrad.deriving.algebra.facts import Assumption
 from handgrad.deriving.arguments import Arguments, Path, Setting, Spec
-from handgrad.program.sizes import Size
 
 #: Lengths of letters: those of the trace and of the first proof, and those of the second.
 _FIRST: Final = ((5, 6, 4, 7, 8, 3, 9, 10, 11, 12), (4, 8, 6, 12, 10, 16, 14, 18, 20, 22))
@@ -63,7 +62,7 @@ class Sampler:
 
     def lengths(self) -> dict[str, int]:
         """A length for each letter: those of examples, where there are any."""
-        known = self._of_examples()
+        known = self.arguments.known
         free = _lengths(*self.order, len(self.arguments.letters), second=False)
         return {x: known[x] if x in known else next(free) for x in self.arguments.letters}
 
@@ -72,23 +71,12 @@ class Sampler:
         letters = self.arguments.letters
         for order in dict.fromkeys((self.order, *ORDERS)):
             drawn = dict(zip(letters, _lengths(*order, len(letters), second=True), strict=False))
-            kept = drawn | self._of_examples()
+            kept = drawn | self.arguments.known
             yield from filter(self._fits, [drawn] if kept == drawn else [drawn, kept])
 
     def _fits(self, lengths: Mapping[str, int]) -> bool:
         """True where no array would have a negative size."""
         return all(n >= 0 for spec in self.arguments.specs for n in spec.lengths(lengths))
-
-    def _of_examples(self) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for spec in self.arguments.specs:
-            if spec.example is None:
-                continue
-            for size, n in zip(spec.shape, spec.example.shape, strict=True):
-                for letter in size.letters:
-                    if size == Size.of(letter):
-                        found[letter] = n
-        return found
 
     def draw(
         self,
@@ -106,6 +94,8 @@ class Sampler:
             if setting.letter == setting.name and number is not None:
                 known[setting.letter] = int(number)
 
+        kept = self._kept(rng, lengths)
+
         def value(leaf: Spec | Setting) -> Any:
             if isinstance(leaf, Setting):
                 if settings and leaf.path in settings:
@@ -113,12 +103,24 @@ class Sampler:
                 return lengths.get(leaf.letter, leaf.example) if leaf.letter else leaf.example
             if examples and leaf.example is not None:
                 return leaf.example.copy()
+            if kept and leaf.path[0] == "cache":
+                return np.array(kept[int(leaf.path[1])])
             return self._array(rng, leaf, leaf.lengths(known), short)
 
         found = self.arguments.mapped(value)
         for fact in self.assumed:
             found[fact.name] = fact.true_of(np.asarray(found[fact.name], float))
         return found
+
+    def _kept(self, rng: np.random.Generator, lengths: Mapping[str, int]) -> Sequence[Any]:
+        """The cache of a forward; none where it takes no arrays of these lengths."""
+        keeping = self.arguments.keeping
+        if keeping is None:
+            return ()
+        try:
+            return keeping(rng, lengths)
+        except (ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError):
+            return ()
 
     def _array(
         self, rng: np.random.Generator, spec: Spec, shape: tuple[int, ...], short: int
@@ -145,12 +147,13 @@ class Sampler:
         domains += [{p: name} for p in floats for name in DOMAINS if name != "any"]
         pairs = itertools.permutations(floats, 2) if len(floats) <= 4 else ()
         domains += [{p: "positive", q: "definite"} for p, q in pairs]
-        free = self.lengths().keys() - self._of_examples()
+        free = self.lengths().keys() - self.arguments.known
         orders = ORDERS if free else ORDERS[:2]
         places = range(len(self.arguments.letters) if free and self.every else 0)
         others = itertools.product(domains[:2], itertools.product(("long", "short"), places))
         for self.domains, self.order in [*itertools.product(domains, orders), *others]:
-            yield
+            if self._fits(self.lengths()):
+                yield
 
 
 def _lengths(order: str, how: int, count: int, *, second: bool) -> Iterator[int]:

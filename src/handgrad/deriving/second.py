@@ -8,14 +8,18 @@ backward by the arrays.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from handgrad.deriving.algebra import simplified
 from handgrad.deriving.arguments import Arguments, Setting, Spec
+from handgrad.deriving.guards import size_rules
 from handgrad.deriving.pair import DerivedPair, alone
 from handgrad.deriving.reverse import gradient
+from handgrad.deriving.samples import Sampler, called
 from handgrad.deriving.substitution import widened
 from handgrad.deriving.traced import Traced
 from handgrad.deriving.written import Written
@@ -73,18 +77,18 @@ def _written(
     parameters: dict[str, inspect.Parameter] = {}
     trees: dict[str, Any] = {}
     inputs = {}
-    for called, nodes in further.items():
-        while called in traced.arguments.parameters:
-            called += "_"
-        parameters[called] = inspect.Parameter(called, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        paths = [(called,)] if len(nodes) == 1 else [(called, k) for k in range(len(nodes))]
+    for own, nodes in further.items():
+        while own in traced.arguments.parameters:
+            own += "_"
+        parameters[own] = inspect.Parameter(own, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        paths = [(own,)] if len(nodes) == 1 else [(own, k) for k in range(len(nodes))]
         specs = []
         for path, node in zip(paths, nodes, strict=True):
             if len(path) == 1:
-                node.name = called
-            specs.append(_NamedSpec(path, node.shape, "f", None, node.name))
+                node.name = own
+            specs.append(_NamedSpec(path, node.shape, "f", called=node.name))
             inputs[path] = node
-        trees[called] = specs[0] if len(nodes) == 1 else tuple(specs)
+        trees[own] = specs[0] if len(nodes) == 1 else tuple(specs)
     arguments = Arguments(
         {**parameters, **traced.arguments.parameters}, {**trees, **traced.arguments.trees}
     )
@@ -107,12 +111,22 @@ class _NamedSpec(Spec):
         return self.called
 
 
-def backward_arguments(pair: DerivedPair, letters: Sequence[str]) -> Arguments:
+def backward_arguments(
+    pair: DerivedPair, letters: Sequence[str], sampler: Sampler, forward: Callable[..., Any]
+) -> Arguments:
     """What the backward takes, so that it can be derived as any function can.
 
-    letters: the sizes at the end of its cache.
+    letters: the sizes at the end of its cache, which `forward` returns beside its results.
     """
+
+    def keeping(rng: np.random.Generator, given: Mapping[str, int]) -> Sequence[Any]:
+        values = sampler.draw(rng, {**sampler.lengths(), **given}, examples=False)
+        cache: Sequence[Any] = called(forward, sampler.arguments.parameters, values)[1]
+        return cache
+
     lengths = pair.traced.world.lengths
+    rules = size_rules(pair.traced.world)
+    bound = {x for _, left, right in rules for x in (left - right).letters}
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
     dys = [
         Spec(("dy",) if len(pair.cotangents) == 1 else ("dy", k), each.shape, "f")
@@ -122,11 +136,13 @@ def backward_arguments(pair: DerivedPair, letters: Sequence[str]) -> Arguments:
     kept: list[Any] = [
         Setting(("cache", k), float(each.value))
         if id(each) in numbers
-        else Spec(("cache", k), each.shape, each.kind)
+        else Spec(("cache", k), each.shape, each.kind, is_computed=bool(each.args))
         for k, each in enumerate(pair.kept)
     ]
     kept += [Setting(("cache", len(kept) + k), lengths[x], x) for k, x in enumerate(letters)]
     return Arguments(
         {name: inspect.Parameter(name, kinds) for name in ("dy", "cache")},
         {"dy": dys[0] if len(dys) == 1 else tuple(dys), "cache": tuple(kept)},
+        lengths={**pair.traced.arguments.known, **{x: lengths[x] for x in bound}},
+        keeping=keeping,
     )

@@ -40,6 +40,7 @@ _MATH: Final = {
 _BUILTIN: Final = {"abs": "abs", "maximum": "max", "minimum": "min"}
 _LARGEST: Final = float(np.finfo(float).max)
 _RECKONED: Final = ("add", "subtract", "multiply", "divide", "power")
+_TAKING: Final = ("contract", "floor_divide", "remainder", "fmod")
 _LOGIC: Final = {"logical_and": "and", "logical_or": "or"}
 
 
@@ -202,13 +203,21 @@ class Expressions(ABC):
         if len(node.args) == 1:
             return f"{sign}{self.operand(node, node.args[0], precedence - 1)}", precedence
         left, right = node.args
-        again = self.loose and right.op == node.op and sign in "+*"
+        again = self.loose and right.op == node.op and sign in "+*" and self._may_follow(right)
         below = precedence if precedence == 3 or sign == "**" else precedence - 1
         first = self.operand(node, left, below)
         second = self.operand(node, right, precedence - 1 if again else precedence)
         if sign == "**" and right.op == "const" and id(right) not in self.variables:
             second = self.text(right)
         return f"{first} {sign} {second}", precedence
+
+    def _may_follow(self, node: Node) -> bool:
+        """Return whether the first operand is the same behind a factor: a product of matrices, or
+        a quotient that is cut off, would take that in.
+        """
+        while node.op in ("add", "multiply", "divide") and id(node) not in self.variables:
+            node = node.args[0]
+        return node.op not in _TAKING or self.expression(node)[1] > 6
 
     def operand(self, node: Node, operand: Node, above: int = 0) -> str:
         """An operand of an element-wise node; integers become floats of the arrays' type."""

@@ -43,12 +43,12 @@ def aligned(piece: Piece, indices: tuple[int, ...], shape: tuple[Size, ...] | No
     }
     node = piece.node
     sizes = tuple(node.shape[at[k]] if k in at else ONE for k in range(rank))
-    if node.ndim == rank and node.shape == sizes and list(at.values()) == sorted(at.values()):
+    order = [axis for _, axis in sorted(at.items())]
+    if node.ndim == rank and node.shape == sizes and order == sorted(order):
         return node
     while sizes and sizes[0] == ONE and node.ndim < rank:
         sizes = sizes[1:]
         rank -= 1
-    order = [axis for _, axis in sorted(at.items())]
     if order != sorted(order):
         bare = build("reshape", node, shape=tuple(node.shape[a] for a in axes_of(node)))
         ranks = sorted(order)

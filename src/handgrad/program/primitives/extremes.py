@@ -195,10 +195,27 @@ def size_kind(x: Node) -> tuple[Shape, str]:
     return x.shape, x.kind.replace("c", "f")
 
 
+def without_sign(g: Node, x: Node, depth: int = 6) -> Node | None:
+    """A product without its factor sign(x); None where it has none."""
+    if g.op not in ("multiply", "divide", "negative") or not depth:
+        return None
+    for k, each in enumerate(g.args[: 1 if g.op == "divide" else 2]):
+        if each.op == "sign" and each.args[0] is x and g.op == "multiply":
+            return g.args[1 - k]
+        if (bare := without_sign(each, x, depth - 1)) is not None:
+            return build(g.op, *g.args[:k], bare, *g.args[k + 1 :])
+    return None
+
+
 def size_vjp(g: Node, y: Node, x: Node) -> Gradients:
-    """The direction of x, which is none at 0."""
+    """The direction of x, which is none at 0.
+
+    Twice that is 1: sign(x) f(|x|) has the slope of f, at 0 as well where it is smooth.
+    """
     if x.kind == "c":
         return (g * (x / nonzero(y)),)
+    if (bare := without_sign(g, x)) is not None:
+        return (bare if bare.shape == x.shape else build("broadcast_to", bare, shape=x.shape),)
     if world().ties == "right":
         return (build("where", build("greater_equal", x, 0), g, -g),)
     return (g * build("sign", x),)
