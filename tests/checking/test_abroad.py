@@ -35,7 +35,6 @@ SAMPLE = SIMPLE[:: max(1, len(SIMPLE) // 20)][:20]
 #: Programs of which every wrong variant is named, but for those numbers.
 _UNNAMED: dict[str, tuple[int, ...]] = {
     "classes/attention_pool": (),
-    "classes/dataclass_bn_eval": (),
     "classes/layernorm_obj": (),
     "classes/nested_transformer_ffn": (1,),
     "classes/sequential_layers": (1,),
