@@ -256,7 +256,7 @@ HEADS = Exercise(
             "backward computes the probabilities again and forgets the mask",
             kinds("mask forgotten", "masked rows", "stale variable"),
             ("q", "k", "v"),
-            ("mask", "c['p'] for p"),
+            ("mask", "c['p'] for p", "c['p'] for softmax(s)"),
         ),
         Bug(
             heads_scale_in_dq_only,

@@ -26,8 +26,13 @@ def joined(known: Sequence[Fault], changed: Sequence[Told]) -> list[Fault]:
     """The known faults; one that a change of the source puts right is told by that change.
 
     It was run, and has a line. Where it is long, or what is known is of the whole gradient, that
-    keeps its words. Several that put right one gradient together are all told.
+    keeps its words, unless the change puts others right as well. Several that put right one
+    gradient together are all told.
     """
+    kinds = {fault.gradient: fault.kind for fault in known}
+    others: dict[tuple[str, int, str], set[str]] = {}
+    for told in changed:
+        others.setdefault(_change(told), set()).add(kinds.get(told.fault.gradient, ""))
     changes: dict[str, list[Told]] = {}
     for told in changed:
         changes.setdefault(told.fault.gradient, []).append(told)
@@ -37,17 +42,23 @@ def joined(known: Sequence[Fault], changed: Sequence[Told]) -> list[Fault]:
         if len(several) > 1:
             found += [told.fault for told in several]
         else:
-            found += [_both(fault, told) for told in several] or [fault]
+            alone = all(others[_change(told)] == {fault.kind} for told in several)
+            found += [_both(fault, told, alone=alone) for told in several] or [fault]
     return found
 
 
-def _both(known: Fault, told: Told) -> Fault:
+def _change(told: Told) -> tuple[str, int, str]:
+    return told.fault.kind, told.fault.line, told.fault.term
+
+
+def _both(known: Fault, told: Told, *, alone: bool) -> Fault:
+    """alone: the change puts right gradients of this kind of fault and no others."""
     fault = told.fault
     if fault.kind == "unknown":
         return replace(known, message=f"{known.message}; {fault.message}", line=fault.line)
     if known.kind in _NO_CAUSES:
         return fault
-    is_of_whole = fault.kind not in _OF_THE_WHOLE.get(known.kind, (fault.kind,))
+    is_of_whole = alone and fault.kind not in _OF_THE_WHOLE.get(known.kind, (fault.kind,))
     if is_of_whole or (known.term and told.words > _CONTRIVED):
         # A rival of what a change bears out is none.
         message, sure = known.message, max(known.confidence, fault.confidence)

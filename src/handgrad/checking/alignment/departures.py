@@ -146,8 +146,12 @@ class Departures:
         """Changes that give lines the values that their names say, whatever follows from them."""
         own = self.interventions.slots()
         every = (each for slot in own for each in self.interventions.named(slot))
-        told = chain.from_iterable(self._giving(each) or self._said(each) for each in every)
-        yield from islice(told, _GUESSES)
+        none: list[Hit] = []
+        told = (attempt(partial(self._guessed, each), none) for each in every)
+        yield from islice(chain.from_iterable(told), _GUESSES)
+
+    def _guessed(self, each: Intervention) -> list[Hit]:
+        return self._giving(each) or self._said(each)
 
     def _said(self, each: Intervention) -> list[Hit]:
         departed = self.interventions.under(each)
@@ -187,10 +191,13 @@ class Departures:
                 break
             if any(hit.change.kind == change.kind for hit in found):
                 continue
-            if self._gives(change, slot, value) and self.interventions.holds(change, each):
+            if not self._gives(change, slot, value):
+                continue
+            covers = self.interventions.covers(change, each)
+            if covers is not None:
                 text = written(change, slot.piece)
                 if all(hit.written != text for hit in found):  # not the same in other words
-                    found.append(Hit(change, slot.piece, each.covers, text, size, size))
+                    found.append(Hit(change, slot.piece, covers, text, size, size))
             if len(found) > 1:
                 break
         return found

@@ -37,6 +37,7 @@ from handgrad.checking.alignment.meant import (
     of_factors,
     of_selected,
     of_step,
+    of_terms,
 )
 from handgrad.checking.alignment.pieces import CodePiece, Function
 from handgrad.checking.alignment.replacing import bounds, of_bound, of_expression
@@ -101,12 +102,20 @@ def _of_function(
         if place is not None and not inserted:
             following = holders[position + 1] if position + 1 < len(holders) else None
             yield from _of_statement(place, statement, following, scope)
+            yield from _as_forward(statement, borrowed, scope)
             yield from _scaled(place, statement, scope)
         own = _header(statement)
         if inserted:
             yield from _insertions(own, statement, scope, borrowed)
         else:
             yield from _replacements(own, statement, scope, borrowed)
+
+
+def _as_forward(statement: ast.stmt, borrowed: Borrowed, scope: CallScope) -> Iterator[Change]:
+    """What forward sets the same variables to."""
+    if isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Name):
+        for each in borrowed.as_forward.set_to(statement):
+            yield varied(Place(statement, "value"), each, statement, scope)
 
 
 def _carried(
@@ -166,6 +175,7 @@ def _replacements(
                 of_corner(node, scope),
                 of_selected(node, scope),
                 of_factors(place, node),
+                of_terms(place, node),
             )
         yield from (varied(place, each, statement, scope) for each in attempted(found))
     for place, node in bounds(own):
@@ -196,7 +206,11 @@ def _of_statement(
             if isinstance(statement.op, op):
                 other = ast.AugAssign(statement.target, signs(), statement.value)
                 yield change(other, "wrong sign", said(statement.value), SIGN)
-        yield from _each_once(change, statement.target, statement.value, scope)
+        signed = statement.value
+        if isinstance(statement.op, ast.Sub):
+            signed = ast.UnaryOp(ast.USub(), signed)
+        if isinstance(statement.op, ast.Add | ast.Sub):
+            yield from _each_once(change, statement.target, signed, scope)
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         held = statement.targets[0]
         phrase = "{} is overwritten where a sum over every step belongs (+=): the last one counts"
@@ -204,6 +218,10 @@ def _of_statement(
             for added in (ast.Add(), ast.Sub()):
                 new = ast.AugAssign(held, added, statement.value)
                 yield change(new, "term missing", said(held), phrase)
+        if isinstance(held, ast.Subscript):
+            phrase = "{} is overwritten where it should be multiplied (*=)"
+            new = ast.AugAssign(held, ast.Mult(), statement.value)
+            yield change(new, "factor missing", said(held), phrase)
         yield from _each_once(change, held, statement.value, scope)
     if isinstance(statement, ast.AugAssign | ast.Expr | ast.Assign):
         yield change(ast.Pass(), "extra term", ast.unparse(statement), "{} is too many")

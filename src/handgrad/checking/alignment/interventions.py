@@ -40,12 +40,13 @@ _NAME: Final = "_right_values"
 class Intervention:
     """A line's values exchanged for right ones, with the gradients that this puts right.
 
-    rights: one for each round.
+    rights: one for each round. wrong: the gradients that are to be put right.
     """
 
     slot: LineSlot
     rights: tuple[Right, ...]
     change: Change
+    wrong: tuple[str, ...] = ()
     covers: tuple[str, ...] = ()
 
     @property
@@ -180,8 +181,10 @@ class Interventions:
         number = 0
         for draw in range(len(self.trials.runs)):
             with each.slot.piece.in_force(code):
-                rounds = self._lines(draw).names.get(each.slot.statement, [])
-            made = [each.slot.at(names) for names in rounds]
+                lines = self._lines(draw)
+            rounds = lines.names.get(each.slot.statement, [])
+            results = lines.results.get(each.slot.statement, [])
+            made = [each.slot.at(*begun) for begun in zip(rounds, results, strict=True)]
             if draw == 0 and len(made) == len(each.rights):
                 apart = [
                     self._apart(own, right) for own, right in zip(made, each.rights, strict=True)
@@ -207,7 +210,7 @@ class Interventions:
             change = self._exchanged(slot, rights)
             covers = self.trials.covered(change, slot.piece, wrong, derived=True)
             if covers:
-                yield Intervention(slot, rights, change, covers)
+                yield Intervention(slot, rights, change, wrong, covers)
             if reached <= {*covers}:
                 return
 
@@ -273,7 +276,11 @@ class Interventions:
             before = copy.deepcopy(slot.statement.target)
             before.ctx = ast.Load()
             asked = ast.Tuple([asked, before], ast.Load())
-        new = ast.Subscript(ast.Name(_NAME, ast.Load()), asked, ast.Load())
+        new: ast.expr = ast.Subscript(ast.Name(_NAME, ast.Load()), asked, ast.Load())
+        if any(isinstance(each, ast.Call) for each in ast.walk(slot.place.get())):
+            # What a call leaves behind, as a layer its weights' gradients, it leaves all the same.
+            both = ast.Tuple([slot.place.get(), new], ast.Load())
+            new = ast.Subscript(both, ast.Constant(1), ast.Load())
         return Change(slot.place, new, "", "", "", slot.statement)
 
     def named(self, slot: LineSlot) -> Iterator[Intervention]:
@@ -307,12 +314,11 @@ class Interventions:
             return -1.0
         return float(np.max(np.abs(slot.value - value)))
 
-    def holds(self, change: Change, intervention: Intervention) -> bool:
-        """Return whether a change does all that an intervention does."""
-        covers = intervention.covers
-        return not covers or set(self.trials.covered(change, intervention.slot.piece, covers)) == {
-            *covers
-        }
+    def covers(self, change: Change, intervention: Intervention) -> tuple[str, ...] | None:
+        """What a change puts right: all that an intervention does, or more; else None."""
+        wrong, piece = intervention.wrong, intervention.slot.piece
+        covers = self.trials.covered(change, piece, wrong) if wrong else ()
+        return covers if {*covers} >= {*intervention.covers} else None
 
     def told(self, departed: Departed) -> Words | None:
         """The words for the wrong value, by what it is of the derivation."""

@@ -40,12 +40,14 @@ def is_copy(statement: ast.stmt) -> bool:
 class LineValues:
     """For each assignment and return the arrays that it has made, in the order of the rounds.
 
-    names: the variables as a line began, round by round. made: the same arrays as they came.
+    names: the variables as a line began, round by round. results: those of the calls of the user's
+    functions that it made. made: the same arrays as they came.
     """
 
     def __init__(self, pieces: Iterable[CodePiece]) -> None:
         self.values: dict[ast.stmt, list[np.ndarray]] = {}
         self.names: dict[ast.stmt, list[dict[str, Any]]] = {}
+        self.results: dict[ast.stmt, list[list[Any]]] = {}
         self.made: list[tuple[ast.stmt, np.ndarray]] = []
         self._statements: dict[CodeType, dict[int, ast.stmt]] = {}
         self._open: dict[FrameType, ast.stmt | None] = {}
@@ -78,9 +80,13 @@ class LineValues:
             self._note(before, frame, result if event == "return" else None)
         if statement is not None and statement is not before:
             self.names.setdefault(statement, []).append(dict(frame.f_locals))
+            self.results.setdefault(statement, []).append([])
         self._open[frame] = statement
         if event == "return":
             self._open.pop(frame)
+            caller = None if frame.f_back is None else self._open.get(frame.f_back)
+            if caller is not None:
+                self.results[caller][-1].append(result)
         return self._watch
 
     def _note(self, statement: ast.stmt, frame: FrameType, result: Any) -> None:

@@ -28,13 +28,17 @@ _MOST_CARRIED: Final = 12
 #: Elements of a block of which the copies are added up.
 _MOST_COPIES: Final = 9
 _LETTERS: Final = "ijkmnpqr"
+_OTHER: Final[dict[type[ast.operator], type[ast.operator]]] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
 
 
 class AsForward:
-    """Expressions of forward in which a name stands with a constant, or is taken at an index."""
+    """Expressions of forward in which a name stands with a constant, or is taken at an index; and
+    those that its variables are set to.
+    """
 
     def __init__(self, pieces: Iterable[CodePiece]) -> None:
         self._of: dict[str, dict[str, ast.expr]] = {}
+        self._set: dict[str, dict[str, ast.expr]] = {}
         for node in (each for piece in pieces if piece.in_forward for each in ast.walk(piece.tree)):
             match node:
                 case ast.BinOp(ast.Name() | ast.Attribute() as name, ast.Add(), ast.Constant()):
@@ -48,6 +52,8 @@ class AsForward:
                     self._note(name, node)
                     column = ast.Tuple([ast.Slice(), ast.Constant(None)], ast.Load())
                     self._note(name, ast.Subscript(node, column, ast.Load()))
+                case ast.Assign([target], value):
+                    self._set.setdefault(ast.unparse(target), {})[ast.unparse(value)] = value
 
     def _note(self, name: ast.expr, node: ast.expr) -> None:
         plain = copy.deepcopy(node)
@@ -69,6 +75,14 @@ class AsForward:
             if isinstance(new, ast.Subscript) and isinstance(new.slice, ast.Tuple):
                 kind, phrase = "wrong axis", f"it broadcasts along another axis: {phrase}"
             yield new, kind, f"{said(new)} for {said(node)}", phrase
+
+    def set_to(self, statement: ast.Assign) -> Iterator[Variant]:
+        """What forward sets the variables of a line to."""
+        own = ast.unparse(statement.value)
+        for text, new in self._set.get(ast.unparse(statement.targets[0]), {}).items():
+            if text != own and not isinstance(new, ast.Name):
+                phrase = "{} belongs there, as forward has it"
+                yield new, "stale variable", f"{said(new)} for {said(statement.value)}", phrase
 
 
 def of_earlier(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
@@ -212,6 +226,35 @@ def of_factors(place: Place, node: ast.expr) -> Iterator[Variant]:
         new = multiplied(each for each in factors if each is not one and each is not other)
         part = said(multiplied([one, other]))
         yield new, "extra factor", part, "the factor {} is too many"
+
+
+def of_terms(place: Place, node: ast.expr) -> Iterator[Variant]:
+    """A sum without two of its terms."""
+    if not _is_sum(node) or _is_sum(place.parent):
+        return
+    terms = list(_terms(node))
+    for some in combinations(terms, 2) if len(terms) > 2 else ():
+        (first, sign), *rest = (each for each in terms if each not in some)
+        new = ast.UnaryOp(ast.USub(), first) if sign is ast.Sub else first
+        for each, op in rest:
+            new = binary(new, op(), each)
+        part = " and ".join(said(each) for each, _ in some)
+        yield new, "extra term", part, "the terms {} are too many"
+
+
+def _terms(
+    node: ast.expr, op: type[ast.operator] = ast.Add
+) -> Iterator[tuple[ast.expr, type[ast.operator]]]:
+    """The terms of a sum with their signs."""
+    if isinstance(node, ast.BinOp) and _is_sum(node):
+        yield from _terms(node.left, op)
+        yield from _terms(node.right, type(node.op) if op is ast.Add else _OTHER[type(node.op)])
+    else:
+        yield node, op
+
+
+def _is_sum(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
 
 
 def of_factor(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Variant]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from types import FunctionType, MethodType
 from typing import Any, Final
 
 import numpy as np
@@ -227,7 +228,9 @@ class SweptForward:
         assert right.use is not None
         own = -1 if right.node.rounds else self._numbers[id(right.node)]
         own = right.use.line if right.is_rest else own
-        return own, [i for i, each in enumerate(right.use.args) if each is right.node]
+        # What takes the values of all rounds, as a stack of them, takes each at another position.
+        args = right.use.args if right.use.rounds else ()
+        return own, [i for i, each in enumerate(args) if each is right.node]
 
     def _before(self, rounds: tuple[Right, ...]) -> Iterator[list[Right]]:
         """The values that rounds begin with, where they go on from those of the one before."""
@@ -321,7 +324,8 @@ class SweptForward:
         """The operands of one shape, numbered, beside the value of which this is the gradient."""
         for i, (use, operand) in enumerate([] if right.is_rest else self._used_with(right)):
             is_other = operand is not right.node and operand.op not in FIXED
-            if is_other and np.shape(operand.value) == shape and id(use) in self.gradients:
+            fits = operand.kind == "f" and np.shape(operand.value) == shape
+            if is_other and fits and id(use) in self.gradients:
                 yield i, operand
 
     def _used_with(self, right: Right) -> list[tuple[Node, Node]]:
@@ -409,7 +413,7 @@ def _traced(value: Any, inputs: list[Node], name: str, depth: int = 0) -> Any:
         return type(value)(inner(each, name="") for each in value)
     if type(value) is dict:
         return {key: inner(each, name=str(key)) for key, each in value.items()}
-    if hasattr(value, "__dict__") and not callable(value) and not isinstance(value, type):
+    if hasattr(value, "__dict__") and not isinstance(value, type | FunctionType | MethodType):
         twin = copy.copy(value)
         vars(twin).update({key: inner(each, name=key) for key, each in vars(value).items()})
         return twin

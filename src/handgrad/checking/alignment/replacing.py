@@ -65,8 +65,7 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
         yield new, "flipped", said(node), "the order of {} should be reversed"
     if isinstance(place.parent, ast.BinOp):
         yield from _other_numbers(node, scope)
-    else:
-        yield from _other_sizes(node, scope)
+    yield from _other_sizes(node, scope)
 
 
 def _other_sizes(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
@@ -78,10 +77,13 @@ def _other_sizes(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
             pass
         case _:
             return
-    array = scope.array(owner)
-    texts = [f"shape[{axis}]" for axis in range(0 if array is None else array.ndim)]
-    for text in [*texts, "size"] if texts else ():
-        new = parsed(f"{ast.unparse(owner)}.{text}")
+    array, name = scope.array(owner), ast.unparse(owner)
+    texts = [f"{name}.shape[{axis}]" for axis in range(0 if array is None else array.ndim)]
+    rows = [f"{name}[{':, ' * axis}0].size" for axis in range(len(texts))]
+    more = rows[1:] if len(rows) > 2 else []  # as many as a channel has
+    if array is not None and array.size and ((array == 0) | (array == 1)).all():
+        more.append(f"{name}.sum()")  # as many as a mask leaves
+    for new in map(parsed, [*texts, f"{name}.size", *more] if texts else ()):
         if scope.value(new) != scope.value(node):
             part = f"{said(new)} for {said(node)}"
             yield new, "wrong axis", part, "another size belongs there: {}"

@@ -6,10 +6,10 @@ import ast
 import copy
 import re
 import sys
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
-from types import CodeType
+from types import CodeType, FunctionType, MappingProxyType, MethodType
 from typing import Any, Final, TypeGuard
 
 import numpy as np
@@ -48,15 +48,26 @@ _CALLS: Final = frozenset(
 )
 
 
+#: Results of calls by their text.
+Results = Mapping[str, Any]
+_NONE: Final[Results] = MappingProxyType({})
 #: Letters of a formula that is told beside its name.
 _SHORT: Final = 24
 
 
-def evaluated(node: ast.expr, scope: dict[str, Any], names: dict[str, Any]) -> Any:
-    """The value of an expression with these variables, None where that takes an unknown call."""
+def evaluated(
+    node: ast.expr, scope: dict[str, Any], names: dict[str, Any], results: Results = _NONE
+) -> Any:
+    """The value of an expression with these variables, None where that takes an unknown call.
+
+    results: those of calls, by their text.
+    """
+    own = _Known(results)
+    node = own.visit(copy.deepcopy(node)) if results else copy.deepcopy(node)
     if not all(map(_is_pure, ast.walk(node))):
         return None
-    tree = ast.fix_missing_locations(ast.Expression(copy.deepcopy(node)))
+    names = {**names, **own.names} if own.names else names
+    tree = ast.fix_missing_locations(ast.Expression(node))
     for each in ast.walk(tree):
         if isinstance(each, ast.Name | ast.Attribute | ast.Subscript):
             each.ctx = ast.Load()
@@ -68,11 +79,48 @@ def evaluated(node: ast.expr, scope: dict[str, Any], names: dict[str, Any]) -> A
         return None
 
 
-class CallScope:
-    """What expressions of one function give, from the values of its variables at its end."""
+class _Known(ast.NodeTransformer):
+    """Calls of which the results are known, as names."""
 
-    def __init__(self, function: Function, call: Call) -> None:
-        self.function, self.call = function, call
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        self.names: dict[str, Any] = {}
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        text = ast.unparse(node)
+        if text not in self.results:
+            return self.generic_visit(node)
+        name = f"_result_{len(self.names)}"
+        self.names[name] = self.results[text]
+        return ast.Name(name, ast.Load())
+
+
+def results_of(node: ast.AST, results: Sequence[Any]) -> Results:
+    """What the calls in a statement that are not known gave, by their text.
+
+    results: in their order; none is told apart where there are others, as in a loop.
+    """
+    texts = [ast.unparse(each) for each in _in_order(node) if not _is_pure(each)]
+    known = dict(zip(texts, results, strict=False))
+    return known if len(known) == len(texts) == len(results) else {}
+
+
+def _in_order(node: ast.AST) -> Iterator[ast.Call]:
+    """Calls in the order in which they are made."""
+    for each in ast.iter_child_nodes(node):
+        yield from _in_order(each)
+    if isinstance(node, ast.Call):
+        yield node
+
+
+class CallScope:
+    """What expressions of one function give, from the values of its variables at its end.
+
+    results: those of calls that a statement makes, by their text.
+    """
+
+    def __init__(self, function: Function, call: Call, results: Results = _NONE) -> None:
+        self.function, self.call, self.results = function, call, results
         self._values: dict[str, Any] = {}
 
     def value(self, node: ast.expr) -> Any:
@@ -89,10 +137,10 @@ class CallScope:
         """
         scope, names = self.call.scope, self.call.names
         made = {name: evaluated(each, scope, names) for name, each in others.items()}
-        return self._as_array(evaluated(node, scope, {**names, **made}))
+        return self._as_array(evaluated(node, scope, {**names, **made}, self.results))
 
     def _evaluated(self, node: ast.expr) -> Any:
-        return evaluated(node, self.call.scope, self.call.names)
+        return evaluated(node, self.call.scope, self.call.names, self.results)
 
     def array(self, node: ast.expr) -> np.ndarray | None:
         """The value where it is an array or a number, else None."""
@@ -191,7 +239,7 @@ def _fields(value: Any) -> Iterator[str]:
         yield from (f"[{key!r}]" for key in value if isinstance(key, str))
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
         yield from (f".{name}" for name in value._fields)
-    elif hasattr(value, "__dict__") and not callable(value):
+    elif hasattr(value, "__dict__") and not isinstance(value, type | FunctionType | MethodType):
         for name, kept in vars(value).items():
             if name.isidentifier():
                 yield f".{name}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from handgrad.checking.alignment.changes import Place, statements
 from handgrad.checking.alignment.lines import LineValues, called
 from handgrad.checking.alignment.pieces import Call, CodePiece, Function
-from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.scope import CallScope, results_of
 from handgrad.checking.alignment.variants import parsed
 from handgrad.checking.tensors import is_tensor
 
@@ -83,9 +83,10 @@ class LineSlot:
                 return self.before[-1] / self.value
         return self.value
 
-    def at(self, names: dict[str, Any]) -> LineSlot | None:
+    def at(self, names: dict[str, Any], results: Sequence[Any]) -> LineSlot | None:
         """The same as its line begins with other values; None where it is not to be had there."""
-        scope = CallScope(self.scope.function, replace(self.scope.call, names=names))
+        call, known = replace(self.scope.call, names=names), results_of(self.statement, results)
+        scope = CallScope(self.scope.function, call, known)
         value, before = scope.array(self.place.get()), _before(self.statement, scope)
         if value is None or (self.before and before is None):
             return None
@@ -131,7 +132,11 @@ def _of_change(
     lines: LineValues,
 ) -> Iterator[LineSlot]:
     """The slot of a line that adds to a variable, or multiplies it."""
-    rounds = [CallScope(function, replace(call, names=each)) for each in lines.names[statement]]
+    begun = zip(lines.names[statement], lines.results[statement], strict=True)
+    rounds = [
+        CallScope(function, replace(call, names=names), results_of(statement, results))
+        for names, results in begun
+    ]
     values = [each.array(statement.value) for each in rounds]
     before = [_before(statement, each) for each in rounds]
     known = [each for each in values if each is not None and each.size]
@@ -152,7 +157,8 @@ def _of_line(
     statement: ast.Assign | ast.Return,
     lines: LineValues,
 ) -> Iterator[LineSlot]:
-    scope = CallScope(function, replace(call, names=lines.names[statement][-1]))
+    known = results_of(statement, lines.results[statement][-1])
+    scope = CallScope(function, replace(call, names=lines.names[statement][-1]), known)
     whole = Place(statement, "value")
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
     places, names = [whole], [ast.unparse(target) if target is not None else ""]

@@ -35,6 +35,8 @@ def solved(
         ratios = rights[:_RIGHTS] / own.ravel()
         inverses = 1.0 / ratios
     part = said(node)
+    # A number times the value is no term beside it.
+    rows = rows[np.ptp(ratios, axis=1) > _RELATIVE * np.max(np.abs(ratios), axis=1)]
     for factor, values in _products(own, scope):
         column = np.broadcast_to(values, own.shape).ravel().astype(float)
         for c in _fitting(rows, column):

@@ -50,7 +50,10 @@ def written(change: Change, piece: CodePiece) -> WrittenDiff | None:
             after = text.split("\n")
             break
     else:
-        if isinstance(statement, ast.For | ast.If | ast.With | ast.Lambda) or change.others:
+        inside = {id(each) for each in ast.walk(statement)}
+        if isinstance(statement, ast.For | ast.If | ast.With | ast.Lambda) or any(
+            id(place.parent) not in inside for place, _ in change.others
+        ):
             return None
         indent = whole[: len(whole) - len(whole.lstrip())]
         after = [f"{indent}{line}" for line in (own or "pass").split("\n")]
