@@ -49,6 +49,7 @@ _UNNAMED: dict[str, tuple[int, ...]] = {
     "functions/separable_conv": (),
     "functions/sparsemax_like_gate": (),
     "functions/triplet_margin": (),
+    "helpers/ctx_stack": (),
     "loops/crf_nll": (2,),
     "loops/ema_scan": (2,),
     "loops/gru_reset_after": (),

@@ -147,6 +147,20 @@ def test_a_backward_that_accumulates_is_named():
     assert "twice as large" in fault.message
 
 
+def test_a_tape_that_backward_uses_up_is_judged_by_its_first_call():
+    def taped(x):
+        return x * x, [x]
+
+    def unwound(dy, tape):
+        return 2.0 * tape.pop() * dy
+
+    report = hg.check((taped, unwound), normal(4, 5))
+    assert report.verdict == "right"
+    assert "a second call with the same cache is not possible" in report.remarks[0].message
+    report = hg.check((taped, lambda dy, tape: 3.0 * tape.pop() * dy), normal(4, 5))
+    assert report.verdict == "wrong"
+
+
 def test_a_backward_that_needs_a_contiguous_cotangent_is_named():
     def flat(dy, x):
         return 2.0 * x * dy.ravel(order="K").reshape(x.shape)
