@@ -128,9 +128,7 @@ class NodeSymbols:
         found = self._glossary.symbol(name)
         whole = found.denominator if isinstance(found, Fraction) else found
         base = whole.base if isinstance(whole, Script) else whole
-        is_one = isinstance(found, Fraction) or (
-            isinstance(base, Symbol | Accent) and found != Symbol("d")
-        )
+        is_one = isinstance(base, Symbol | Accent) and found != Symbol("d")
         return found if is_one and found not in self._taken - set(map(Symbol, _TAKEN[1:])) else None
 
     def _free(self, name: str) -> Formula:
