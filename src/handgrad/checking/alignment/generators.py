@@ -112,7 +112,7 @@ def _of_function(
 
 
 def _as_forward(statement: ast.stmt, borrowed: Borrowed, scope: CallScope) -> Iterator[Change]:
-    """What forward sets the same variables to."""
+    """The values that forward sets the same variables to."""
     if isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Name):
         for each in borrowed.as_forward.set_to(statement):
             yield varied(Place(statement, "value"), each, statement, scope)

@@ -278,7 +278,7 @@ class Interventions:
             asked = ast.Tuple([asked, before], ast.Load())
         new: ast.expr = ast.Subscript(ast.Name(_NAME, ast.Load()), asked, ast.Load())
         if any(isinstance(each, ast.Call) for each in ast.walk(slot.place.get())):
-            # What a call leaves behind, as a layer its weights' gradients, it leaves all the same.
+            # The call is made all the same, for a layer leaves its weights' gradients behind.
             both = ast.Tuple([slot.place.get(), new], ast.Load())
             new = ast.Subscript(both, ast.Constant(1), ast.Load())
         return Change(slot.place, new, "", "", "", slot.statement)
@@ -315,7 +315,7 @@ class Interventions:
         return float(np.max(np.abs(slot.value - value)))
 
     def covers(self, change: Change, intervention: Intervention) -> tuple[str, ...] | None:
-        """What a change puts right: all that an intervention does, or more; else None."""
+        """The gradients that a change puts right: all of an intervention's, or more; else None."""
         wrong, piece = intervention.wrong, intervention.slot.piece
         covers = self.trials.covered(change, piece, wrong) if wrong else ()
         return covers if {*covers} >= {*intervention.covers} else None

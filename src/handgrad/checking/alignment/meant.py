@@ -77,7 +77,7 @@ class AsForward:
             yield new, kind, f"{said(new)} for {said(node)}", phrase
 
     def set_to(self, statement: ast.Assign) -> Iterator[Variant]:
-        """What forward sets the variables of a line to."""
+        """The values that forward sets the variables of a line to."""
         own = ast.unparse(statement.value)
         for text, new in self._set.get(ast.unparse(statement.targets[0]), {}).items():
             if text != own and not isinstance(new, ast.Name):

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from types import FunctionType, MethodType
 from typing import Any, Final
 
 import numpy as np
 
 from handgrad.checking.affixes import plain, without_affix
+from handgrad.checking.alignment.scope import has_fields
 from handgrad.checking.alignment.variants import parsed
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.attempts import Inapplicable
@@ -228,7 +228,7 @@ class SweptForward:
         assert right.use is not None
         own = -1 if right.node.rounds else self._numbers[id(right.node)]
         own = right.use.line if right.is_rest else own
-        # What takes the values of all rounds, as a stack of them, takes each at another position.
+        # A stack of the values of all rounds takes each at another position.
         args = right.use.args if right.use.rounds else ()
         return own, [i for i, each in enumerate(args) if each is right.node]
 
@@ -413,7 +413,7 @@ def _traced(value: Any, inputs: list[Node], name: str, depth: int = 0) -> Any:
         return type(value)(inner(each, name="") for each in value)
     if type(value) is dict:
         return {key: inner(each, name=str(key)) for key, each in value.items()}
-    if hasattr(value, "__dict__") and not isinstance(value, type | FunctionType | MethodType):
+    if has_fields(value):
         twin = copy.copy(value)
         vars(twin).update({key: inner(each, name=key) for key, each in vars(value).items()})
         return twin

@@ -233,13 +233,18 @@ class CallScope:
                     yield each, value
 
 
+def has_fields(value: Any) -> bool:
+    """Return whether this is an object that holds values, which may be called as well."""
+    return hasattr(value, "__dict__") and not isinstance(value, type | FunctionType | MethodType)
+
+
 def _fields(value: Any) -> Iterator[str]:
     """The parts of a cache or an object: fields, attributes, keys."""
     if isinstance(value, dict):
         yield from (f"[{key!r}]" for key in value if isinstance(key, str))
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
         yield from (f".{name}" for name in value._fields)
-    elif hasattr(value, "__dict__") and not isinstance(value, type | FunctionType | MethodType):
+    elif has_fields(value):
         for name, kept in vars(value).items():
             if name.isidentifier():
                 yield f".{name}"
