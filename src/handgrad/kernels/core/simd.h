@@ -89,7 +89,16 @@ template <class V>
 #endif
 }
 
-// A masked load of the first n < lanes values; the rest is `fill`.
+// 0, 1, 2, ...
+template <class T>
+inline Vec<T> lane_numbers() {
+    Vec<T> v;
+    for (int i = 0; i < kLanes<T>; i++) v[i] = T(i);
+    return v;
+}
+
+// A masked load of the first n values, at most all lanes; the rest is `fill`. AVX2's own: lanes put
+// together in memory one by one would keep the load of the vector waiting for each of them.
 template <class T>
 inline Vec<T> masked_load(const T* p, long n, T fill = T(0)) {
 #if defined(__AVX512F__)
@@ -103,24 +112,40 @@ inline Vec<T> masked_load(const T* p, long n, T fill = T(0)) {
     else
 #endif
     {
-        Vec<T> v = splat(fill);
-        for (long i = 0; i < n; i++) v[i] = p[i];
-        return v;
+        if (n == kLanes<T>) return load(p);
+#if defined(__AVX2__) && !defined(__AVX512F__)
+        if constexpr (sizeof(T) == 4) {
+            const auto kept = lane_numbers<std::int32_t>() < static_cast<std::int32_t>(n);
+            const auto from = reinterpret_cast<const int*>(p);
+            return kept ? (Vec<T>)_mm256_maskload_epi32(from, (__m256i)kept) : splat(fill);
+        } else if constexpr (sizeof(T) == 8) {
+            const auto kept = lane_numbers<std::int64_t>() < n;
+            const auto from = reinterpret_cast<const long long*>(p);
+            return kept ? (Vec<T>)_mm256_maskload_epi64(from, (__m256i)kept) : splat(fill);
+        } else
+#endif
+        {
+            Vec<T> v = splat(fill);
+            for (long i = 0; i < n; i++) v[i] = p[i];
+            return v;
+        }
     }
 }
 
+// Masked stores of AVX2 are many operations on CPUs of AMD (Fog, Instruction tables): what is not
+// whole goes by lanes.
 template <class T>
 inline void masked_store(T* p, Vec<T> v, long n) {
 #if defined(__AVX512F__)
     if constexpr (std::is_same_v<T, float>)
-        _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), v);
+        return _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), v);
     else if constexpr (std::is_same_v<T, double>)
-        _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1), v);
+        return _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1), v);
     else if constexpr (sizeof(T) == 4)
-        _mm512_mask_storeu_epi32(p, static_cast<__mmask16>((1u << n) - 1), (__m512i)v);
-    else
+        return _mm512_mask_storeu_epi32(p, static_cast<__mmask16>((1u << n) - 1), (__m512i)v);
 #endif
-        for (long i = 0; i < n; i++) p[i] = v[i];
+    if (n == kLanes<T>) return store(p, v);
+    for (long i = 0; i < n; i++) p[i] = v[i];
 }
 
 // A non-temporal store, for results too large to be found in a cache later: it passes the caches
@@ -192,14 +217,6 @@ inline Lane<V> lane_sum(V v) {
 template <class V>
 inline Lane<V> lane_max(V v) {
     return detail::fold<kLanes<Lane<V>> / 2>(v, [](V a, V b) { return maximum(a, b); });
-}
-
-// 0, 1, 2, ...
-template <class T>
-inline Vec<T> lane_numbers() {
-    Vec<T> v;
-    for (int i = 0; i < kLanes<T>; i++) v[i] = T(i);
-    return v;
 }
 
 namespace detail {
