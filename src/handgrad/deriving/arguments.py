@@ -215,6 +215,11 @@ def leaves(tree: Any) -> Iterator[Any]:
         yield tree
 
 
+def flat(result: Any) -> list[Any]:
+    """Results one by one; None stands for one that a forward leaves out."""
+    return [leaf for leaf in leaves(result) if leaf is not None]
+
+
 def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
     """Dicts, tuples, lists and objects with every leaf replaced."""
     if isinstance(tree, dict):

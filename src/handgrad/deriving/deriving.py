@@ -17,7 +17,7 @@ from handgrad.deriving.algebra.facts import Assumption, assumptions
 from handgrad.deriving.arguments import (
     Arguments,
     Path,
-    leaves,
+    flat,
     read_arguments,
     readings,
     renamed,
@@ -157,19 +157,19 @@ class Deriving:
         own = self.arguments.library
         if len(known) == 1 and (not own or known != {"numpy"}):
             return OwnForward(self.function, *known)
-        results: dict[str, list[Any]] = {}
+        found: dict[str, list[Any]] = {}
         for library in sorted(known | {own} - {""}, key=(own, "numpy", "torch", "jax").index):
             forward = OwnForward(self.function, library)
             with suppress(ArgumentError):
                 sampler = next(self._samplers(self.arguments, forward))
                 values = sampler.draw(np.random.default_rng(4), sampler.lengths())
-                found = called(forward.on_arrays(), sampler.arguments.parameters, values)
-                results[library] = list(leaves(found))
-            if own and results:
+                result = called(forward.on_arrays(), sampler.arguments.parameters, values)
+                found[library] = flat(result)
+            if own and found:
                 return forward
-        usual, *others = results or ["numpy"]
+        usual, *others = found or ["numpy"]
         for other in others:
-            if not all(map(_is_same, results[usual], results[other])):
+            if not all(map(_is_same, found[usual], found[other])):
                 raise refused(
                     f"the forward has other results on arrays of {usual} than on those of {other}",
                     self.function,
@@ -231,7 +231,7 @@ class Deriving:
         """Raises UnreadableError for a forward that changes what it goes by."""
         values = sampler.draw(np.random.default_rng(5), sampler.lengths())
         results = called(self.forward.twice, sampler.arguments.parameters, values)
-        one, again = (list(leaves(each)) for each in results)
+        one, again = map(flat, results)
         if not all(map(_is_same, one, again)):
             raise refused(
                 "the forward has another result when it is called again, so that it changes what "
@@ -396,7 +396,7 @@ class Deriving:
 
 def _is_finite(result: Any) -> bool:
     """True where a result has floats, all of them finite."""
-    found = [x for x in leaves(result) if getattr(getattr(x, "dtype", None), "kind", "") == "f"]
+    found = [x for x in flat(result) if getattr(getattr(x, "dtype", None), "kind", "") == "f"]
     return all(x.size and np.all(np.isfinite(x)) for x in found)
 
 

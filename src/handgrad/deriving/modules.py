@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from handgrad.deriving.arguments import Setting, Spec, mapped, parts_of
+from handgrad.deriving.arguments import Setting, Spec, flat, mapped, parts_of
 from handgrad.deriving.guards import written_default
 from handgrad.deriving.pair import DerivedPair
-from handgrad.deriving.proof import DoubleError, Proof, flat, single
+from handgrad.deriving.proof import DoubleError, Proof, cotangents, largest, single
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.deriving.samples import called
 from handgrad.deriving.written import Written, run_source
@@ -187,16 +187,17 @@ def _compare(
             f"the source for {library} fails ({type(error).__name__}: {error})"
         ) from error
     # A sum that cancels is a rounding error of its terms.
-    whole = max(float(np.max(np.abs(each), initial=0.0)) for each in wanted)
+    whole = max(map(largest, wanted))
     rounding = 1000 * float(np.finfo(precision).eps) * whole
     for k, (one, two, right, low) in enumerate(zip(found, wanted, exact, rough, strict=True)):
         one = np.asarray(one)
         if k >= len(dys) and precision == "float32" and one.dtype != np.float32:
             raise DoubleError(k - len(dys))
         near, least = _NEAR["float32" if proof.is_single else precision]
-        scale = float(np.max(np.abs(two), initial=0.0)) or 1.0
-        off = np.maximum(*(np.abs(np.asarray(x, float) - right) for x in (two, low)))
-        least = least * scale + 10 * float(np.max(off[np.isfinite(off)], initial=0.0)) + rounding
+        scale = largest(two) or 1.0
+        with np.errstate(invalid="ignore"):  # of infinities, as a mask has
+            off = max(largest(np.asarray(x, float) - right) for x in (two, low))
+        least = least * scale + 10 * off + rounding
         if one.shape != np.shape(two) or not np.allclose(one, two, near, least, equal_nan=True):
             raise UnprovedError(f"the source for {library} has other values than that for numpy")
 
@@ -208,7 +209,7 @@ def _wanted(proof: Proof, values: dict[str, Any]) -> tuple[list[Any], list[Any]]
         parameters = proof.sampler.arguments.parameters
         y, cache = called(proof.functions["forward"], parameters, values)
         ys = [np.asarray(each) for each in flat(y)]
-        dys = [rng.standard_normal(each.shape).astype(each.dtype) for each in ys]
+        dys = [dy.astype(y.dtype) for y, dy in zip(ys, cotangents(rng, ys), strict=True)]
         back = proof.functions["backward"](tuple(dys) if len(dys) > 1 else dys[0], cache)
     return dys, [*flat(y), *flat(back)]
 

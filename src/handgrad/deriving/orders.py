@@ -101,7 +101,8 @@ def of_size(size: Size, known: Mapping[str, Order]) -> Order:
 class Orders(NamedTuple):
     """Of one program: operations; elements of all arrays that it makes; of those held at once.
 
-    Of the rounds of a loop all arrays are made, but only those of one round held.
+    Who takes a result reads each of its elements, also of one that repeats an array's. Of the
+    rounds of a loop all arrays are made, but only those of one round held.
     """
 
     operations: Order
@@ -115,6 +116,8 @@ class Orders(NamedTuple):
         for node in program.inputs:
             read += volume(node.shape, known)
         total = cls(read, read, read)
+        for node in program.outputs:
+            total = total._replace(operations=total.operations + volume(node.shape, known))
         for node in program.body:
             one = _of_node(node, known)
             total = cls(*(a + b for a, b in zip(total, one, strict=True)))

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from handgrad.deriving.arguments import Path, Setting, at, leaves, mapped, parts_of, with_parts
+from handgrad.deriving.arguments import Path, Setting, at, flat, mapped, parts_of, with_parts
 from handgrad.deriving.pair import DerivedPair
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.deriving.samples import Sampler, called
@@ -76,6 +76,8 @@ class Proof:
     pair: DerivedPair
     sampler: Sampler
     functions: Mapping[str, Any]
+    #: The forward's results have infinities on its example, as those of a mask do.
+    has_infinite: bool = False
 
     @cached_property
     def is_single(self) -> bool:
@@ -140,7 +142,13 @@ class Proof:
         except UnprovedError:  # which the trial says where the user's own forward does not fail
             pass
         own = self._own(trial.values)
-        return own is not None and all(x.size and np.all(np.isfinite(x)) for x in own)
+        return own is not None and all(x.size and self._is_known(x) for x in own)
+
+    def _is_known(self, x: Any) -> bool:
+        """True for numbers; infinities among them where the example's results have such."""
+        finite = np.isfinite(x)
+        masked = self.has_infinite and np.any(finite) and not np.any(np.isnan(x))
+        return bool(np.all(finite) or masked)
 
     def _gradients(self, trial: Trial) -> None:
         own = self._own(trial.values)
@@ -154,7 +162,7 @@ class Proof:
             raise UnprovedError(f"the forward fails where {trial.said}")
         same_by = self.tolerances.same
         for a, b in zip(ys, own, strict=True):
-            scale = float(np.max(np.abs(b[np.isfinite(b)]), initial=0.0)) or 1.0
+            scale = largest(b) or 1.0
             same = np.shape(a) == np.shape(b) and np.allclose(
                 a, b, rtol=same_by, atol=same_by * scale, equal_nan=True
             )
@@ -162,16 +170,18 @@ class Proof:
                 raise UnprovedError(
                     f"the emitted forward has other values than the forward where {trial.said}"
                 )
-        if not all(np.all(np.isfinite(each)) for each in own):
+        if trial.is_first:
+            self.has_infinite = any(np.any(np.isinf(each)) for each in own)
+        if not all(map(self._is_known, own)):
             if trial.is_first:
                 raise UnprovedError("the forward has values that are not finite on its example")
             return
-        rng = np.random.default_rng(5)
-        dys = [rng.standard_normal(np.shape(each)) for each in own]
+        dys = cotangents(np.random.default_rng(5), own)
         gradients = self._backward(dys, cache, trial.said)
         for path, gradient in zip(self.pair.wanted, gradients, strict=True):
             self._along(trial, path, gradient, dys, own)
 
+    @np.errstate(invalid="ignore")
     def _along(
         self, trial: Trial, path: Path, gradient: Any, dys: list[Any], own: list[Any]
     ) -> None:
@@ -182,7 +192,7 @@ class Proof:
         way = np.random.default_rng(6).standard_normal(x.shape)
         exact = float(np.sum(gradient * way))
         size = float(np.sum(np.abs(gradient * way))) + sum(
-            float(np.sum(np.abs(a * dy))) for a, dy in zip(own, dys, strict=True)
+            float(np.sum(np.abs(a * dy), where=dy != 0)) for a, dy in zip(own, dys, strict=True)
         )
         slopes = []
         for step in self.tolerances.steps:
@@ -318,7 +328,7 @@ class Proof:
         if refused:
             return
         rng = np.random.default_rng(10)
-        dys = [rng.standard_normal(np.shape(each)) for each in flat(y)]
+        dys = cotangents(rng, flat(y))
         wanted = self._backward(dys, cache, "its example")
         low = single(values)
         with np.errstate(all="ignore"):
@@ -415,11 +425,6 @@ def other_values(setting: Setting) -> tuple[Any, ...]:
     return 1.25 * value + 0.1, 0.5 * value + 0.05
 
 
-def flat(result: Any) -> list[Any]:
-    """Results one by one."""
-    return list(leaves(result))
-
-
 def replaced(values: Any, path: Path, new: Any) -> Any:
     """A tree with another leaf at a path."""
     if not path:
@@ -453,12 +458,24 @@ def mapped_arrays(values: Any, function: Callable[[Any], Any]) -> Any:
     return mapped(values, lambda x: function(x) if isinstance(x, np.ndarray) else x)
 
 
+def largest(x: Any) -> float:
+    """The largest finite size of an element."""
+    return float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x)))
+
+
+def cotangents(rng: np.random.Generator, results: list[Any]) -> list[np.ndarray[Any, Any]]:
+    """Random ones; 0 where a result is infinite, such as a mask's, which has no differences."""
+    drawn = [rng.standard_normal(np.shape(each)) for each in results]
+    return [np.where(np.isfinite(y), dy, 0.0) for y, dy in zip(results, drawn, strict=True)]
+
+
+@np.errstate(invalid="ignore")
 def _slope(up: list[Any], down: list[Any], dys: list[Any], width: float) -> float:
     """The difference quotient against a cotangent; NaN where the results have other shapes."""
     if any(np.shape(a) != np.shape(b) for a, b in zip(up, down, strict=True)):
         return np.nan
     pairs = zip(up, down, dys, strict=True)
-    return sum(float(np.sum((a - b) * dy)) for a, b, dy in pairs) / width
+    return sum(float(np.sum((a - b) * dy, where=dy != 0)) for a, b, dy in pairs) / width
 
 
 def _said(lengths: Mapping[str, int]) -> str:

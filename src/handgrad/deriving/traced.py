@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.deriving.arguments import Arguments, Path, Setting, Spec, at, leaves
+from handgrad.deriving.arguments import Arguments, Path, Setting, Spec, at, flat, leaves
 from handgrad.deriving.refusals import ByChanceError, UnreadableError, refused
 from handgrad.deriving.samples import called
 from handgrad.errors import ArgumentError
@@ -87,7 +87,7 @@ class Traced:
             called(self.forward.on_arrays(detached), self.arguments.parameters, base)
             detached = detached.again()
         found = called(self.forward.on_arrays(detached), self.arguments.parameters, values)
-        found = [np.asarray(x) for x in leaves(found[0] if self.has_cache else found)]
+        found = [np.asarray(x) for x in flat(found[0] if self.has_cache else found)]
         return [x for x in found if x.dtype.kind == "f"]
 
     def wanted(self, wrt: Any) -> list[Path]:
@@ -160,7 +160,7 @@ def traced(
 
 def results_of(result: Any, function: Callable[..., Any]) -> list[Node]:
     """The results of floats as nodes."""
-    found = [unwrap(each) for each in leaves(result)]
+    found = [unwrap(each) for each in flat(result)]
     found = [as_node(x) if isinstance(x, float | Size) else x for x in found]
     if not found or not all(isinstance(x, Node | int | np.generic | np.ndarray) for x in found):
         raise refused(

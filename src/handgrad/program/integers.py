@@ -127,6 +127,12 @@ class WholeNumber(ComparableOperand, ABC):
     def __rshift__(self, other: int) -> Any:
         return self // 2 ** int(other)
 
+    def __rlshift__(self, other: int) -> Any:
+        return other << int(self)
+
+    def __rrshift__(self, other: int) -> Any:
+        return other >> int(self)
+
     __and__, __rand__ = _on_bits("bitwise_and")
     __or__, __ror__ = _on_bits("bitwise_or")
     __xor__, __rxor__ = _on_bits("bitwise_xor")

@@ -45,6 +45,7 @@ def rolled(outputs: list[Node]) -> list[Node]:
     items = tree(events)
     rebuild = Rebuild(escaping(items, outputs))
     rebuild.items(items, {})
+    w.masks = {k: (x, rebuild.new.get(id(node), node)) for k, (x, node) in w.masks.items()}
     return [rebuild.node(node, {}) for node in outputs]
 
 

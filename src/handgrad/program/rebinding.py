@@ -64,7 +64,9 @@ class Rebinder:
         if (found := tensors.shown_function_of(x)) is not None:
             return found
         if jax_module.has_own_rule(x):
-            return self._refused(x)
+            return self._refused(x, type(x).__name__)
+        if parameters.is_autograd_function(x):
+            return types.SimpleNamespace(apply=self._refused(x, "torch.autograd.Function"))
         if (own := jax_module.within_jax(x)) is not None:
             return self.shown(own)
         if (found := jax_module.shown_function_of(x)) is not None:
@@ -89,11 +91,11 @@ class Rebinder:
         self._kept.append(original)
         return copy
 
-    def _refused(self, x: Any) -> Any:
+    def _refused(self, x: Any, kind: str) -> Any:
         def refused(*_: Any, **__: Any) -> Any:
             refuse(
-                f"{x.__name__} is a {type(x).__name__} with a gradient of its own; write what it "
-                "computes without it"
+                f"{x.__name__} is a {kind} with a gradient of its own; write what it computes "
+                "without it"
             )
 
         return self._keep(x, refused)

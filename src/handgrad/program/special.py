@@ -17,7 +17,7 @@ from handgrad.program.node import FIXED, Node, as_node, world
 from handgrad.program.primitives.table import CREATION
 from handgrad.program.rounds import Iterable, Pile, within_round
 from handgrad.program.sizes import Size
-from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, traced
+from handgrad.program.tracer import SPECIAL, TracedInt, Tracer, call, traced, wrap
 
 
 def special(*keys: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -50,6 +50,9 @@ def _at(ufunc: Any, array: Any, index: Any, value: Any = None) -> None:
 def traced_array(x: Any) -> Tracer:
     if type(x) is Tracer:
         return x
+    if type(x) is Iterable and x.line is not None:
+        start, step = map(wrap, x.line)
+        return call(np.arange, wrap(x.count)) * step + start
     return x.scalar() if type(x) is TracedInt else Tracer(as_node(np.asarray(x)))
 
 

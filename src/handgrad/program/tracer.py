@@ -103,6 +103,10 @@ class Tracer(Operators):
         self._base.assign(Tracer(written(self._base.node, self._steps, new)))
         self._node, self._seen = new, self._base.node
 
+    def become(self, other: Tracer) -> None:
+        """Takes the place and the axes of another view of the same array."""
+        self.__init__(other.held, self._base if other._base is self else other._base)  # type: ignore[misc]
+
     def is_fixed(self) -> bool:
         return "at" in world().attributes or not isinstance(self._node.value, np.ndarray)
 
@@ -131,10 +135,6 @@ class Tracer(Operators):
     def ndim(self) -> int:
         return self._node.ndim
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.asarray(self._node.value).dtype
-
     def _count(self) -> Any:
         total = ONE
         for s in self.node.shape:
@@ -142,6 +142,7 @@ class Tracer(Operators):
         return wrap(total)
 
     size = _ByLibrary(property(_count))
+    dtype = _ByLibrary(property(lambda self: np.asarray(self._node.value).dtype))
 
     @property
     def strides(self) -> tuple[Any, ...]:

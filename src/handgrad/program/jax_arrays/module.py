@@ -17,7 +17,9 @@ from handgrad.program.tensors.module import Tensor
 from handgrad.program.tensors.table import xp
 
 #: Arguments that say how a processor computes, and not what.
-_PROCESSOR: Final = ("precision", "preferred_element_type", "out_sharding", "device", "unroll")
+_PROCESSOR: Final = (
+    *("precision", "preferred_element_type", "out_sharding", "device", "unroll", "_dot_general"),
+)
 #: Modules whose functions are imported by their names, in the order in which they are looked for.
 _PUBLIC: Final = ("nn", "lax", "scipy.special", "numpy", "")
 
@@ -71,7 +73,8 @@ def _scipys(module: str) -> Any:
 
 def _without_processor(function: Callable[..., Any]) -> Callable[..., Any]:
     def called(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **{k: v for k, v in kwargs.items() if k not in _PROCESSOR})
+        unsaid = {k for k, v in kwargs.items() if k in _PROCESSOR or (k == "where" and v is None)}
+        return function(*args, **{k: v for k, v in kwargs.items() if k not in unsaid})
 
     return called
 

@@ -46,6 +46,16 @@ def squareplus(x: Any, b: Any = 4) -> Any:
     return (x + xp.sqrt(x * x + b)) / 2
 
 
+@jax_function("nn.identity")
+def identity(x: Any) -> Any:
+    return x
+
+
+@jax_function("nn.sparse_plus")
+def sparse_plus(x: Any) -> Any:
+    return xp.where(x <= -1, 0.0, xp.where(x >= 1, x, (x + 1) ** 2 / 4))
+
+
 @jax_function("nn.softmax", "scipy.special.softmax")
 def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     shown = x if where is None else xp.where(where, x, -xp.inf)

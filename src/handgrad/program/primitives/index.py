@@ -73,18 +73,17 @@ def slice_size(part: slice, size: Size) -> Size:
         if w.length(inside) < 0:
             return Size.of(-1) if back else ZERO
         end = size - 1 if back else size
-        if w.length(inside) > w.length(end):
-            return end
-        if (end - inside).constant is None and inside.letters:
-            rule = ("<=", inside, end, True)
+        beyond = w.length(inside) > w.length(end)
+        if (end - inside).constant is None and (beyond or inside.letters):
+            rule = ("<=", *((end, inside) if beyond else (inside, end)), True)
             if rule not in w.guards:
                 w.guards.append(rule)
-        return inside
+        return end if beyond else inside
 
     start = place(part.start, size - 1 if back else ZERO)
     stop = place(part.stop, Size.of(-1) if back else size)
     span, step = (start - stop, -step) if back else (stop - start, step)
-    if w.length(span) <= 0:
+    if w.length(span) < 0 or span.constant == 0:
         return ZERO
     return span if step == ONE else (span + step - 1) // step
 

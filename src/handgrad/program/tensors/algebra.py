@@ -30,7 +30,8 @@ def cholesky(x: Any, *, upper: bool = False) -> Any:
 @torch_function("linalg.solve")
 def solve(a: Any, b: Any, *, left: bool = True) -> Any:
     if left:
-        return xp.linalg.solve(a, b)
+        of_vectors = b.ndim > 1 and b.ndim == a.ndim - 1 and b.shape == a.shape[:-1]
+        return xp.linalg.solve(a, b[..., None])[..., 0] if of_vectors else xp.linalg.solve(a, b)
     return xp.swapaxes(xp.linalg.solve(xp.swapaxes(a, -1, -2), xp.swapaxes(b, -1, -2)), -1, -2)
 
 

@@ -98,7 +98,7 @@ def _places(index: Any, dim: int) -> tuple[Any, ...]:
 
 def _of_places(source: Any, index: Any) -> Any:
     """As much of a source as there are places."""
-    if type(source) is Tracer and source.node.shape != index.node.shape:
+    if type(source) is Tracer and source.node.shape not in ((), index.node.shape):
         return source[tuple(slice(0, size) for size in index.shape)]
     return source
 

@@ -43,7 +43,7 @@ def as_floats(x: Any, *_: Any, **__: Any) -> Any:
     return x if x.node.kind == "f" else x.astype(float)
 
 
-@torch_method("long", "int", "short")
+@torch_method("long", "int", "short", "byte", "char")
 def as_integers(x: Any, *_: Any, **__: Any) -> Any:
     return x if x.node.kind == "i" else x.astype(int)
 

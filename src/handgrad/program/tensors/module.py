@@ -13,16 +13,17 @@ import numpy as np
 from handgrad.program.node import as_node, world
 from handgrad.program.primitives.table import refuse
 from handgrad.program.standins import MODULES
-from handgrad.program.tensors import methods, shapes
+from handgrad.program.tensors import kinds, methods, shapes
 from handgrad.program.tensors.choosing import where
+from handgrad.program.tensors.kinds import tensor_type, type_of
 from handgrad.program.tensors.parameters import is_tensor
 from handgrad.program.tensors.table import TENSOR_FUNCTIONS, TENSOR_METHODS
 from handgrad.program.tracer import OVERRIDES, Tracer
 
 #: Modules whose functions are in the table without the module's name.
 _PLAIN: Final = ("torch", "torch.nn.functional", "torch.special", "torch.functional", "torch.nn")
-#: NumPy's types of PyTorch's that NumPy does not have, or calls otherwise.
-_TYPES: Final = {"bfloat16": "float32", "half": "float32", "float16": "float32", "long": "int64"}
+#: Methods with an underscore that give the array other axes.
+_RESHAPING: Final = ("unsqueeze_", "squeeze_", "transpose_", "t_", "swapaxes_", "swapdims_")
 
 
 class _TensorType(type):
@@ -52,11 +53,24 @@ class Stopped(ContextDecorator):
         return Stopped(self.is_stopped)
 
 
+class Switched(Stopped):
+    """set_grad_enabled, which holds from where it is called, or within its block."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(not mode)
+        self._own = world().is_stopped
+        world().is_stopped = self.is_stopped
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._before[-1] = self._own
+
+
 _STOPPING: Final[dict[str, Callable[..., Any]]] = {
     "no_grad": Stopped,
     "inference_mode": Stopped,
     "enable_grad": lambda: Stopped(False),
-    "set_grad_enabled": lambda mode: Stopped(not mode),
+    "set_grad_enabled": Switched,
 }
 
 
@@ -75,9 +89,9 @@ class TensorModule:
         if name in _STOPPING:
             return _STOPPING[name]
         if type(value).__name__ == "dtype":
-            return numpy_type(value)
-        if name == "finfo":
-            return np.finfo
+            return tensor_type(value)
+        if name in ("finfo", "iinfo"):
+            return getattr(kinds, name)
         home = self._module.__name__
         key = name if home in _PLAIN else f"{home.removeprefix('torch.')}.{name}"
         if key in TENSOR_FUNCTIONS:
@@ -92,12 +106,6 @@ def _unknown(name: str, instead: str = "") -> Callable[..., Any]:
         refuse(f"{name} of PyTorch is not known to derive{instead}")
 
     return unknown
-
-
-def numpy_type(dtype: Any) -> Any:
-    """NumPy's type of one of PyTorch's."""
-    name = str(dtype).removeprefix("torch.")
-    return np.dtype(_TYPES.get(name, name)).type
 
 
 def shown_function_of(x: Any) -> Callable[..., Any] | None:
@@ -146,11 +154,12 @@ def of_tensor(value: Any) -> np.ndarray[Any, Any] | None:
     return np.asarray(plain.double() if plain.is_floating_point() else plain)
 
 
-def _changing(function: Callable[..., Any]) -> Callable[..., Any]:
+def _changing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A method with an underscore: its result takes the array's place."""
 
     def method(x: Any, *args: Any, **kwargs: Any) -> Any:
-        x.assign(function(x, *args, **kwargs))
+        change = x.become if name in _RESHAPING else x.assign
+        change(function(x, *args, **kwargs))
         return x
 
     return method
@@ -164,13 +173,15 @@ def _attributes() -> dict[str, Callable[[Any], Any]]:
     """For every attribute of tensors what it is of a traced array."""
     found = {**TENSOR_FUNCTIONS, **TENSOR_METHODS}
     found["where"] = lambda x, condition, other: where(condition, x, other)
-    changing = {f"{name}_": _changing(f) for name, f in found.items() if "." not in name}
+    named = {f"{name}_": f for name, f in found.items() if "." not in name}
+    changing = {name: _changing(name, f) for name, f in named.items()}
     bound: dict[str, Callable[[Any], Any]] = {
         name: partial(partial, function) for name, function in {**changing, **found}.items()
     }
     plain = {"is_cuda": False, "requires_grad": False, "device": "cpu", "grad": None}
     bound.update({name: partial(_constant, value) for name, value in plain.items()})
     bound.update(dict.fromkeys(("mH", "H"), shapes.adjoint), data=methods.detach)
+    bound["dtype"] = type_of
     return bound
 
 

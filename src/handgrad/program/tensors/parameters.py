@@ -25,8 +25,17 @@ def is_tensor(x: Any) -> bool:
     return _is_of(x, "torch", "Tensor")
 
 
+def is_autograd_function(x: Any) -> bool:
+    """True for a subclass of torch.autograd.Function."""
+    return isinstance(x, type) and _is_kind(x, "torch.autograd.function", "Function")
+
+
 def _is_of(x: Any, module: str, name: str) -> bool:
-    return any((kind.__module__, kind.__name__) == (module, name) for kind in type(x).__mro__)
+    return _is_kind(type(x), module, name)
+
+
+def _is_kind(kind: type, module: str, name: str) -> bool:
+    return any((each.__module__, each.__name__) == (module, name) for each in kind.__mro__)
 
 
 def library_module(error: BaseException) -> str | None:
@@ -64,7 +73,9 @@ def function_of(module: Any) -> Callable[..., Any]:
             f"derive: target is a {type(module).__name__}, whose source is not Python; "
             "allowed: the module that it was made from"
         )
-    given = list(inspect.signature(module.forward).parameters.values())
+    called = type(module).__call__
+    own = module.forward if called.__module__.startswith("torch.") else module.__call__
+    given = list(inspect.signature(own).parameters.values())
     taken = {parameter.name for parameter in given}
     paths: dict[str, str] = {}
     parameters = dict(module.named_parameters())
@@ -82,12 +93,12 @@ def function_of(module: Any) -> Callable[..., Any]:
         with substituted(module, values):
             return module(*args, **kwargs)
 
-    own = (
+    further = (
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=parameters[path])
         for name, path in paths.items()
     )
     last = given[-1:] if given and given[-1].kind is inspect.Parameter.VAR_KEYWORD else []
-    signature = inspect.Signature([*given[: len(given) - len(last)], *own, *last])
+    signature = inspect.Signature([*given[: len(given) - len(last)], *further, *last])
     forward.__signature__ = signature  # type: ignore[attr-defined]
     forward.__name__ = type(module).__name__
     forward.takes_tensors = True  # type: ignore[attr-defined]
