@@ -242,3 +242,31 @@ def test_gradients_meet_differences_at_other_sizes(name):
                 dy * (forward(**{**args, k: v + h * u}) - forward(**{**args, k: v - h * u}))
             ).sum() / (2 * h)
             np.testing.assert_allclose((g * u).sum(), change, rtol=1e-5, atol=1e-7)
+
+
+def layered(x, w, u):
+    """Two layers in each step, whose states a list holds."""
+    states = [np.zeros((x.shape[1], u.shape[0])) for _ in range(2)]
+    results = []
+    for t in range(x.shape[0]):
+        below = x[t]
+        for layer in range(2):
+            states[layer] = np.tanh(below @ w + states[layer] @ u)
+            below = states[layer]
+        results.append(below)
+    return np.stack(results), np.stack(states)
+
+
+def test_layers_in_a_list_hold_for_any_number_of_steps():
+    derived = derive(layered, x=("T", "N", "D"), w=("D", "D"), u=("D", "D"))
+    assert not derived.fixed
+    rng = np.random.default_rng(8)
+    x, w, u = (rng.standard_normal(shape) for shape in ((7, 2, 3), (3, 3), (3, 3)))
+    results, cache = derived.forward(x, w, u)
+    for one, other in zip(results, layered(x, w, u), strict=True):
+        np.testing.assert_allclose(one, other)
+    dys = tuple(rng.standard_normal(each.shape) for each in results)
+    way = rng.standard_normal(u.shape)
+    ends = [layered(x, w, u + step * way) for step in (1e-5, -1e-5)]
+    slope = sum(np.vdot(dy, a - b) for dy, a, b in zip(dys, *ends, strict=True)) / 2e-5
+    np.testing.assert_allclose(np.vdot(derived.backward(dys, cache)[2], way), slope, rtol=1e-6)

@@ -76,6 +76,30 @@ def test_a_higher_order_is_seen() -> None:
     assert list(map(str, orders)) == ["O(D·N)", "O(D·N²)"]
 
 
+def test_a_place_of_a_round_is_changed_in_place() -> None:
+    """One place has one writer, so that no array of all places tells who was the last."""
+
+    def played(rating, won, lost):
+        rating = rating.copy()
+        for game in range(won.shape[0]):
+            i, j = won[game], lost[game]
+            change = 0.3 / (1 + np.exp(rating[i] - rating[j]))
+            rating[i] += change
+            rating[j] -= change
+        return rating
+
+    derived = hg.derive(played, rating=("N",), won=("M", int), lost=("M", int))
+    assert str(derived.orders()["backward"].operations) == "O(M + N)"
+
+
+def test_a_result_that_repeats_an_array_is_read_whole() -> None:
+    def repeated(x):
+        return np.broadcast_to(x[:, None], (x.shape[0], 4 * x.shape[0]))
+
+    orders = hg.derive(repeated, x=("N",)).orders()
+    assert orders["backward"].operations <= orders["forward"].operations
+
+
 @rows("case", CASES)
 def test_no_backward_is_of_a_higher_order(case: Case) -> None:
     try:

@@ -135,3 +135,37 @@ def test_a_derived_backward_is_tried_on_what_its_forward_keeps():
     wanted = sum(np.vdot(c, each) for c, each in zip(cotangents, moved, strict=True))
     pulled = second.backward(cotangents, again)[:2]
     np.testing.assert_allclose(sum(map(np.vdot, pulled, other)), wanted)
+
+
+def apart(a, b):
+    """Of each point the distance to the nearest one of the others, both ways."""
+    d = ((a[:, None] - b) ** 2).sum(-1)
+    return d.min(0).mean() + d.min(1).mean()
+
+
+def aligned(d):
+    """The least cost of a path, of which each step takes the least of three."""
+    r = np.zeros_like(d)
+    r[0] = np.cumsum(d[0])
+    for i in range(1, d.shape[0]):
+        above = np.minimum(r[i - 1], np.roll(r[i - 1], 1))
+        r[i] = np.exp(-d[i]) + above.min(keepdims=True) * above
+    return r[-1].sum()
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes"), [(apart, {"a": (4, 3), "b": (5, 3)}), (aligned, {"d": (4, 5)})]
+)
+def test_what_a_forward_keeps_is_compared_as_it_was(function, shapes):
+    """Apart from each other a minimum and the values it is one of have no ties."""
+    letters = {"a": ("N", "D"), "b": ("M", "D"), "d": ("N", "M")}
+    first = hg.derive(function, **{name: letters[name] for name in shapes})
+    second = hg.derive(first.backward)
+    rng = np.random.default_rng(5)
+    arrays = {name: rng.standard_normal(shape) for name, shape in shapes.items()}
+    _, cache = first.forward(**arrays)
+    found, again = second.forward(np.float64(1.0), cache)
+    several = found if isinstance(found, tuple) else (found,)
+    vectors = tuple(rng.standard_normal(each.shape) for each in several)
+    ddy, *_ = second.backward(vectors if len(several) > 1 else vectors[0], again)
+    np.testing.assert_allclose(ddy, sum(map(np.vdot, vectors, several)))

@@ -111,6 +111,8 @@ class Deriving:
     wrt: Sequence[str] | None
     save: str | None = None
     every: bool = True
+    #: Loops of a number of rounds that stands in the code are traced as so many statements.
+    spells_out: bool = False
     #: The domains of numbers that have been tried.
     found: list[Any] = field(default_factory=list)
 
@@ -199,7 +201,7 @@ class Deriving:
 
     def _derived_on(self, sampler: Sampler) -> Derivation:
         arguments = sampler.arguments
-        found = self._traced(sampler)
+        found = self._freest(sampler)
         if (again := self._with_rounds(sampler, found)) is not None:
             return again
         if any(spec.example is not None for spec in arguments.specs):
@@ -307,7 +309,30 @@ class Deriving:
     def _traced(self, sampler: Sampler, ties: str = "first") -> Traced:
         lengths = sampler.lengths()
         values = sampler.draw(np.random.default_rng(1), lengths, examples=True)
-        return traced(self.forward, sampler.arguments, values, lengths, ties=ties)
+        return traced(
+            self.forward,
+            sampler.arguments,
+            values,
+            lengths,
+            ties=ties,
+            spells_out=self.spells_out,
+        )
+
+    def _freest(self, sampler: Sampler) -> Traced:
+        """The trace that holds for the most lengths.
+
+        The layers of a stack, two rounds within each of a loop over time, are rolled up only where
+        the loop around them is rolled up as well; spelled out they are values that it hands on.
+        """
+        found = self._traced(sampler)
+        if not self.spells_out and (only := fixed_letters(found.world)):
+            self.spells_out = True
+            with suppress(UnreadableError):
+                other = self._traced(sampler)
+                if len(fixed_letters(other.world)) < len(only):
+                    return other
+            self.spells_out = False
+        return found
 
     def _with_letters(self, sampler: Sampler, found: Traced) -> tuple[Sampler, Traced]:
         """The same with one letter for the axes that the forward lines up."""

@@ -33,8 +33,10 @@ def with_lengths(function: Callable[..., Any], arguments: Arguments) -> Callable
     return forward
 
 
-def _check(arguments: Arguments, given: Mapping[str, Any]) -> None:
-    """Raises ValueError for an array of other axes than it was derived with."""
+def shapes_of(
+    arguments: Arguments, given: Mapping[str, Any]
+) -> tuple[list[tuple[Spec, tuple[int, ...]]], dict[str, int]]:
+    """The shapes of the arrays that are given, and the lengths of letters in them."""
     shapes: list[tuple[Spec, tuple[int, ...]]] = []
     for spec in arguments.specs:
         try:
@@ -48,6 +50,12 @@ def _check(arguments: Arguments, given: Mapping[str, Any]) -> None:
                 letter = str(size)
                 if size == Size.of(letter) and lengths.get(letter, 1) == 1:
                     lengths[letter] = n
+    return shapes, lengths
+
+
+def _check(arguments: Arguments, given: Mapping[str, Any]) -> None:
+    """Raises ValueError for an array of other axes than it was derived with."""
+    shapes, lengths = shapes_of(arguments, given)
     for spec, shape in shapes:
         known = [s.number(lengths) if s.letters <= lengths.keys() else None for s in spec.shape]
         if len(shape) == len(known) and all(

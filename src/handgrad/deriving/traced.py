@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from handgrad.deriving.arguments import Arguments, Path, Setting, Spec, at, flat, leaves
+from handgrad.deriving.lengths import shapes_of
 from handgrad.deriving.refusals import ByChanceError, UnreadableError, refused
 from handgrad.deriving.samples import called
 from handgrad.errors import ArgumentError
@@ -18,6 +19,7 @@ from handgrad.program.jax_arrays.running import OnJaxArrays
 from handgrad.program.loops import rolled
 from handgrad.program.node import ByChance, Node, Program, World, as_node, within
 from handgrad.program.reading import attributes_of
+from handgrad.program.run import run as run_program
 from handgrad.program.sizes import Size
 from handgrad.program.tensors.running import Detached, OnTensors
 from handgrad.program.trace import Refused, TracedInt, Tracer, unwrap
@@ -57,6 +59,29 @@ class OwnForward:
         return runner.run(args, named, Detached(), times=2)
 
 
+_EQUALITIES: Final = ("equal", "not_equal")
+
+
+@dataclass
+class Ties:
+    """Answers to what is equal: kept from one run of a program, and given again in others."""
+
+    kept: list[Any] = field(default_factory=list)
+    given: Iterator[Any] | None = None
+
+    def __call__(self, node: Node, value: Any) -> Any:
+        if node.op not in _EQUALITIES:
+            return value
+        if self.given is None:
+            self.kept.append(value)
+            return value
+        return next(self.given)
+
+    def again(self) -> Ties:
+        """The same, for a run that gets what was kept."""
+        return Ties(self.kept, iter(self.kept))
+
+
 @dataclass
 class Traced:
     """A program with the arguments that its inputs stand for."""
@@ -75,13 +100,38 @@ class Traced:
         is_stopped = any(node.op == "stop" for node in self.program.body)
         return is_stopped and self.forward.library != "numpy"
 
+    @cached_property
+    def _has_ties(self) -> bool:
+        """True for a backward in which what its forward kept is compared."""
+        waiting, is_backward = [self.program], self.arguments.keeping is not None
+        while is_backward and waiting:
+            body = waiting.pop().body
+            if any(node.op in _EQUALITIES for node in body):
+                return True
+            waiting += [node.attrs["loop"].body for node in body if node.op == "loop"]
+        return False
+
+    def _on_arrays(self, values: Mapping[str, Any], ties: Ties) -> list[Any]:
+        """The results of the program, with its equalities as they are held."""
+        _, lengths = shapes_of(self.arguments, values)
+        for setting in self.arguments.settings:
+            if setting.letter:
+                lengths[setting.letter] = int(at(values, setting.path))
+        given = [at(values, path) for path in (*self.inputs, *self.numbers)]
+        return run_program(self.program, given, {**self.world.lengths, **lengths}, ties)
+
     def results(
         self, values: Mapping[str, Any], base: Mapping[str, Any] | None = None
     ) -> list[Any]:
         """The results of the forward itself that are floats, on arrays.
 
-        What it detaches is as on those of `base`, where they are given.
+        What it detaches is as on those of `base`, where they are given, and so is what is equal
+        among the values that another forward has kept: apart from each other they have no ties.
         """
+        if base is not None and self._has_ties:
+            ties = Ties()
+            self._on_arrays(base, ties)
+            return self._on_arrays(values, ties.again())
         detached = Detached()
         if base is not None and self._detaches:
             called(self.forward.on_arrays(detached), self.arguments.parameters, base)
@@ -108,13 +158,14 @@ def traced(
     lengths: Mapping[str, int],
     *,
     ties: str = "first",
+    spells_out: bool = False,
 ) -> Traced:
     """The program of a forward, from one run on examples.
 
     Raises UnreadableError for what it cannot be made of, with the line.
     """
     w = World()
-    w.ties = ties
+    w.ties, w.spells_out = ties, spells_out
     w.lengths |= lengths
     function = forward.function
     w.attributes = forward.attributes

@@ -146,6 +146,7 @@ class World:
         self.ties = "first"  # the slope where pieces meet: primitives/extremes.py
         #: Attributes of arrays that their library has otherwise than NumPy.
         self.attributes: Mapping[str, Callable[[Any], Any]] = {}
+        self.spells_out = False  # loops of a number of rounds that stands in the code are none
         self.is_stopped = False  # nothing computed now passes a gradient on
         self.refusal: Refused | None = None  # the first, should the user's `except` catch it
         #: Of a loop's node: the parts of the form that keeps what its reverse reads.

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from handgrad.program.node import FIXED, LEAVES, PRIMITIVES, Loop, Node, Program, concrete
 
+#: Changes the value of a node before others read it.
+Hold = Callable[[Node, Any], Any]
 
-def run(program: Program, values: Sequence[Any], lengths: Mapping[str, int]) -> list[Any]:
+
+def run(
+    program: Program, values: Sequence[Any], lengths: Mapping[str, int], hold: Hold | None = None
+) -> list[Any]:
     """The outputs of a program on arrays, in the order of its inputs."""
     known = {id(n): v for n, v in zip(program.inputs, values, strict=True)}
 
@@ -24,20 +29,23 @@ def run(program: Program, values: Sequence[Any], lengths: Mapping[str, int]) -> 
             continue
         args = [value_of(a) for a in n.args]
         if n.op == "loop":
-            known[id(n)] = run_loop(n.attrs["loop"], args, lengths)
+            known[id(n)] = run_loop(n.attrs["loop"], args, lengths, hold)
         else:
             attrs = {k: concrete(v, lengths) for k, v in n.attrs.items()}
-            known[id(n)] = PRIMITIVES[n.op].evaluate(*args, **attrs)
+            value = PRIMITIVES[n.op].evaluate(*args, **attrs)
+            known[id(n)] = value if hold is None else hold(n, value)
     return [value_of(n) for n in program.outputs]
 
 
-def run_loop(loop: Loop, values: Sequence[Any], lengths: Mapping[str, int]) -> tuple[Any, ...]:
+def run_loop(
+    loop: Loop, values: Sequence[Any], lengths: Mapping[str, int], hold: Hold | None = None
+) -> tuple[Any, ...]:
     """The carried values after the last round, then the stacks, in the order of the counter."""
     constants, carried = list(values[: loop.constants]), list(values[loop.constants :])
     count = loop.count.number(lengths)
     stacks: list[list[Any]] = [[] for _ in loop.body.outputs[loop.carried :]]
     for k in range(count - 1, -1, -1) if loop.reverse else range(count):
-        out = run(loop.body, [*constants, *carried], {**lengths, loop.counter: k})
+        out = run(loop.body, [*constants, *carried], {**lengths, loop.counter: k}, hold)
         carried = out[: loop.carried]
         for stack, value in zip(stacks, out[loop.carried :], strict=True):
             stack.append(value)

@@ -53,6 +53,8 @@ def traced_array(x: Any) -> Tracer:
     if type(x) is Iterable and x.line is not None:
         start, step = map(wrap, x.line)
         return call(np.arange, wrap(x.count)) * step + start
+    if type(x) in (bool, int, float, complex):
+        return Tracer(as_node(x))
     return x.scalar() if type(x) is TracedInt else Tracer(as_node(np.asarray(x)))
 
 

@@ -84,7 +84,7 @@ def _range(*args: Any) -> Any:
     if world().length(count) < 0:
         guard("__lt__", count, Size.of(0), True)
         count = Size.of(0)
-    if not any(map(traced, args)) and world().length(count) < 2:
+    if not any(map(traced, args)) and (world().spells_out or world().length(count) < 2):
         return builtins.range(*args)
     return Iterable(count, lambda k: wrap(start + step * k), (start, step))
 

@@ -149,6 +149,8 @@ def cast(x: Node, kind: Any) -> Node:
     letter = dtype.kind.replace("u", "i")
     if letter not in DTYPES or dtype == np.float16:
         refuse(f"arrays of type {dtype} are not known", "np.float32")
+    if letter == "f" and type(x.attrs.get("value")) is float:
+        return x  # a number of Python, which is of the type of what it is reckoned with
     if dtype == np.float32 and x.kind in "fib":
         return x if is_single(x) else build("single", x)
     if letter == "f" and is_single(x) and (wide := _double_below(x)) is not None:

@@ -34,12 +34,11 @@ def distinct(arrays: Sequence[Node]) -> bool:
         places = np.stack([v.ravel() for v in np.broadcast_arrays(*values)], axis=-1)
         one_sided = all((v >= 0).all() or (v < 0).all() for v in values)
         return one_sided and len(np.unique(places, axis=0)) == len(places)
-    rank = max(a.ndim for a in arrays)
     wide = {k for a in arrays for k in range(-a.ndim, 0) if a.shape[k] != ONE}
     counted = {axis for a in arrays for axis in _counted(a)}
     ordered = {axis for a in arrays if (axis := _ordered(a)) is not None}
     missing = wide - counted
-    return rank > 0 and (not missing or (len(missing) == 1 and missing <= ordered))
+    return not missing or (len(missing) == 1 and missing <= ordered)
 
 
 def _counted(array: Node) -> set[int]:
