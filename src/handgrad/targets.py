@@ -195,6 +195,8 @@ def resolve(
     except NoModuleError:
         raise _unknown(text) from None
     if not all(callable(getattr(module, name, None)) for name in ("forward", "backward")):
+        if Path(text).is_dir() and not _public(module):
+            raise _unknown(text)
         raise ArgumentError(
             f"{text} has no functions forward and backward; allowed: {text}:NAME, or "
             f"{text}:FORWARD,BACKWARD, of {_listed(_public(module))}"
@@ -239,6 +241,17 @@ def _run_model(folder: Path) -> Target:
 def _unknown(text: str) -> ArgumentError:
     from handgrad import recipes
 
+    if Path(text).is_dir():
+        folder = text.rstrip("/")
+        return ArgumentError(
+            f"{text} is a folder without a run or a package; allowed: a file in it, "
+            f"{folder}/FILE.py or {folder}/FILE.py:NAME"
+        )
+    if Path(text).is_file():
+        return ArgumentError(
+            f"{text} is a file that is no Python; allowed: file.py, file.py:NAME, module:NAME, an "
+            "op, a recipe or the folder of a run"
+        )
     hint = did_you_mean(text, (*OPS, *recipes.names()))
     return ArgumentError(
         f"{text!r} is no op, recipe, run or module; allowed: an op ({', '.join(OPS)}), a recipe "

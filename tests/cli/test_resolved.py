@@ -284,6 +284,9 @@ def test_a_script_that_reads_its_arguments_as_it_is_imported(
         (["all", "--set", "n_in=3"], "--set is given with all"),
         (["up/one.py:f"], "one.py, line 1: ModuleNotFoundError: No module named 'nowhere_at_all'"),
         (["up/two.py:f"], "two.py cannot be imported: "),
+        (["empty"], "empty is a folder without a run or a package; allowed: a file in it, empty/F"),
+        (["empty/"], "empty/ is a folder without a run or a package; allowed: a file in it"),
+        (["rows.csv"], "rows.csv is a file that is no Python; allowed: file.py, file.py:NAME"),
     ],
 )
 def test_misuse_is_one_sentence(
@@ -293,6 +296,8 @@ def test_misuse_is_one_sentence(
         {
             "layers.py": DENSE,
             "up/one.py": "import nowhere_at_all\n",
+            "rows.csv": "a,b\n1,2\n",
+            "empty/notes.txt": "",
             "up/two.py": "from ....... import nothing\n" + "from ." + "." * 40 + " import a\n",
         }
     )

@@ -112,6 +112,28 @@ def test_keys_step_forward_and_then_back(tmp_path):
 
 
 @slow
+@pytest.mark.parametrize("target", ["attention", "block"])
+def test_the_keyboard_reaches_what_scrolls_and_no_landmark_is_twice(target, tmp_path):
+    """What axe-core asks of such a page: it found these two faults before."""
+    found = acted(
+        page_of(target),
+        """
+        const scrolls = (each) => view.getComputedStyle(each).overflowX === "auto"
+          && each.clientWidth > 0 && each.scrollWidth > each.clientWidth;
+        const unreached = (each) =>
+          each.tabIndex < 0 && !each.matches(".flow") && !each.querySelector("a, [tabindex]");
+        const wide = all("*").filter(scrolls);
+        const found = wide.filter(unreached).map((each) => each.outerHTML.slice(0, 90));
+        return {wide: wide.length > 0, unreached: found,
+                landmarks: all("[role=region]").length};
+        """,
+        tmp_path,
+        width=390,
+    )
+    assert found == {"wide": True, "unreached": [], "landmarks": 0}
+
+
+@slow
 def test_pointing_at_a_gradient_lights_its_row_and_its_column(tmp_path):
     found = acted(
         page_of("ffn"),

@@ -208,11 +208,11 @@ class Calculator:
                     return one / other
             case Root(body):
                 return np.sqrt(self.value(body))
-            case Fenced(
-                FormulaRow((Number(first), Sign(","), _, Sign(","), Sign("⋯"), Sign(","), *end)),
-                "(",
-            ):
-                return self.lifted(np.arange(int(first), int(self.sum(tuple(end))) + 1.0))
+            case Fenced(FormulaRow(parts), "(") if Sign("⋯") in parts:
+                first, *_, last = (
+                    self.value(each) for each in _split_items(formula) if each != Sign("⋯")
+                )
+                return self.lifted(np.arange(int(first), int(last) + 1.0))
             case Fenced(FormulaRow(parts), "(") if Sign(",") in parts:
                 return np.stack([self.value(each) for each in _split_items(formula)])
             case Fenced(body, "("):
@@ -414,6 +414,9 @@ class Calculator:
         for _, each in _split(parts, ",") if parts else []:
             if each in ((Sign("⋯"),), (Sign(":"),)):
                 found.append(... if each == (Sign("⋯"),) else slice(None))
+            elif isinstance(each[0], Fenced):
+                first, second, *_ = (int(self.value(n)) for n in _split_items(each[0])[:2])
+                found.append(slice(first, None, second - first))
             elif Sign("⋯") in each:
                 cut = each.index(Sign("⋯"))
                 found.append(slice(int(self.sum(each[:cut])), int(self.sum(each[cut + 1 :])) + 1))

@@ -34,9 +34,7 @@ from handgrad.equations.models.sample import target_for
 from handgrad.equations.models.steps import OpCall
 from handgrad.equations.models.symbols import value_gradient
 from handgrad.equations.tracing import in_order
-from handgrad.geometry.steps import active_steps, in_time_order
-from handgrad.layers.attention import merge_heads, split_heads
-from handgrad.ops import gelu, positional_encoding
+from handgrad.ops import gelu
 from tests.equations.calculating import Calculator, softmax, without_letters
 from tests.equations.reading import replaced
 from tests.tolerances import assert_close
@@ -242,15 +240,6 @@ FUNCTIONS: dict[Formula, Callable[..., Any]] = {
     _slope("gelu"): lambda x: gelu.backward(np.ones_like(x), gelu.forward(x)[1]),
     _slope("tanh"): lambda x: 1.0 - np.tanh(x) ** 2,
     Operator("softmax"): softmax,
-    Operator("heads"): split_heads,
-    Operator("merge"): merge_heads,
-    Operator("stack"): lambda several, axis: np.stack(several, axis=axis),
-    Operator("arange"): np.arange,
-    Operator("ordered"): in_time_order,
-    Operator("active"): active_steps,
-    Operator("full"): np.full,
-    Operator("split"): np.split,
-    Operator("table"): lambda steps, features: positional_encoding.table(int(steps), int(features)),
 }
 LOSS = "loss"
 #: Values that are drawn, so that the page cannot say them.

@@ -34,21 +34,6 @@ LITERATURE: Final = {
     *("Bernoulli", "arg", "cos", "erf", "exp", "gelu", "log", "max", "mean", "min", "prod", "relu"),
     *("sigmoid", "sign", "sin", "softmax", "sum", "swiglu", "tanh"),
 }
-#: Functions that a page explains beside its symbols, or that say where values stand.
-EXPLAINED: Final = {
-    *(
-        "active",
-        "along",
-        "angles",
-        "ext",
-        "flip",
-        "full",
-        "heads",
-        "isnan",
-    ),
-    *("merge", "ordered", "pad", "split"),
-    *("stack", "table", "tiled"),
-}
 #: The most letters of a word that stands for a value, as in 1/rms.
 LETTERS: Final = 3
 
@@ -80,7 +65,7 @@ def strange(document: Document) -> set[str]:
         for said in words(block.formula)
         if len(said) > LETTERS
     }
-    return found - SAID - LITERATURE - EXPLAINED
+    return found - SAID - LITERATURE
 
 
 def check(*documents: Document) -> None:

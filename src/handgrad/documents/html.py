@@ -142,7 +142,7 @@ def _table(table: Table, lang: str) -> str:
     body = "".join(f"<tr>{cells('td', row)}</tr>\n" for row in table.rows)
     spoken = escape(label(lang, "table"))
     return (
-        f'<div class="scroll" role="region" aria-label="{spoken}" tabindex="0">\n<table>\n'
+        f'<div class="scroll" role="group" aria-label="{spoken}" tabindex="0">\n<table>\n'
         f"<thead>\n<tr>{head}</tr>\n</thead>\n<tbody>\n{body}</tbody>\n</table>\n</div>\n"
     )
 

@@ -6,14 +6,13 @@ positions too, from the end where negative. Signs between arrays broadcast as in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from handgrad.documents.formulas.formula import (
     Big,
-    Cases,
     Fenced,
     Formula,
     Number,
@@ -28,9 +27,20 @@ from handgrad.documents.formulas.formula import (
 )
 from handgrad.equations import notations
 from handgrad.equations.indexing import places
-from handgrad.equations.parts import ATOM, BIG, CONDITION, SUM, UNARY, Part, power, subscripted
+from handgrad.equations.parts import (
+    ATOM,
+    BIG,
+    CONDITION,
+    SUM,
+    UNARY,
+    Part,
+    fenced,
+    power,
+    subscripted,
+)
 from handgrad.equations.shaping import (
     SHAPING,
+    UNFILLED,
     argument,
     only_new_axes,
     positions,
@@ -41,20 +51,15 @@ from handgrad.equations.writes import Writes
 from handgrad.program import Node, ProgramError
 from handgrad.program.arranging import ORDERS, RESHAPING, is_transpose, turned
 
-#: Functions of layers that only arrange values, and are written by their names.
-ARRANGED: Final = frozenset({"split_heads", "merge_heads"})
 #: Operations that only say where values stand.
-ARRANGING: Final = SHAPING | ARRANGED | ORDERS.keys() | {"getitem"}
+ARRANGING: Final = SHAPING | ORDERS.keys() | {"getitem"}
 #: Of these, those whose result has the same values in the same shape.
 _SAME: Final = frozenset({"asarray", "astype", "copy", "require", "positive", "float"})
 _FILLED: Final = {"zeros": "0", "zeros_like": "0", "ones": "1", "ones_like": "1"}
-#: The fewest numbers of which some are left out.
-_FEWEST: Final = 4
 #: The axes of what rows and columns have together.
 _TABLE: Final = 2
-_EMPTY: Final = frozenset({"empty", "empty_like"})
 #: Operations whose result does not depend on the values of their operand.
-CONSTANT: Final = frozenset(_FILLED) | _EMPTY
+CONSTANT: Final = frozenset(_FILLED) | UNFILLED
 
 
 def written(writer: Writes, node: Node) -> Part | None:
@@ -116,8 +121,9 @@ def _in_shape(writer: Writes, node: Node, inside: Formula) -> Part:
 
 
 def shaped(inside: Formula, shape_of_it: Formula) -> Formula:
-    fenced = isinstance(inside, Symbol | Fenced)
-    return Script(inside if fenced else Fenced(inside), shape_of_it)
+    if not isinstance(inside, Symbol | Fenced):
+        inside = fenced(inside, CONDITION)
+    return Script(inside, shape_of_it)
 
 
 def _filled(writer: Writes, node: Node) -> Part:
@@ -128,16 +134,9 @@ def _filled(writer: Writes, node: Node) -> Part:
 def _counted(writer: Writes, node: Node) -> Part:
     """(0, 1, 2), or (0, 1, …, 63) where it goes up by one."""
     values = np.asarray(node.value)
-    if len(values) >= _FEWEST and values[1] - values[0] != 1:
+    if len(values) >= notations.FEWEST and values[1] - values[0] != 1:
         return called(writer, node)
-    return Part(_numbers(values.tolist()), ATOM)
-
-
-def _numbers(values: Sequence[Any]) -> Formula:
-    every = [Number(str(each)) for each in values]
-    if len(every) < _FEWEST:
-        return Fenced(separated(tuple(every)))
-    return Fenced(separated((*every[:2], Sign("⋯"), every[-1])))
+    return Part(notations.listed(values.tolist()), ATOM)
 
 
 def _turned(writer: Writes, node: Node) -> Part:
@@ -147,16 +146,10 @@ def _turned(writer: Writes, node: Node) -> Part:
     if is_transpose(node):
         return power(writer.part(value), Sign("⊤"))
     axes = separated(tuple(Number(str(each)) for each in order))
+    writer.scope.helpers.setdefault(
+        "transpose", (Script(Sign("⊤"), Sign("⋯")), "The axes in this order, counted from 0.")
+    )
     return power(writer.part(value), Script(Sign("⊤"), axes))
-
-
-def _arranged(writer: Writes, node: Node) -> Part:
-    """split heads_3(x), with its settings below."""
-    value, *given = node.args
-    name = by_name(writer, node)
-    if given:
-        name = Script(name, separated(tuple(map(writer.write, given))))
-    return Part(row(name, Fenced(writer.write(value))), UNARY)
 
 
 # Positions
@@ -179,6 +172,8 @@ def _base(writer: Writes, value: Any) -> Formula:
 
 
 def _index(writer: Writes, value: Any, index: Any) -> Formula:
+    symbol = Script(Sign("·"), Fenced(Sign("⋯"), "["))
+    writer.scope.helpers.setdefault("index", (symbol, "Positions are counted from 0."))
     return Fenced(separated(tuple(places(writer, value, index))), "[")
 
 
@@ -190,19 +185,6 @@ def _element(writer: Writes, node: Node) -> Part:
         of = whole.args[0]
         return Part(Script(_base(writer, of), _index(writer, of, (..., part))), ATOM)
     return Part(Script(Fenced(writer.write(whole)), Number(str(position))), ATOM)
-
-
-def _stored(writer: Writes, node: Node) -> Part:
-    """The latest value first: it holds wherever an earlier one was written too."""
-    rows: list[tuple[Formula, Formula]] = []
-    while (node.op == "store" and not writer.has_symbol(node)) or not rows:
-        base, index, value = node.args
-        where = row(Text("at "), _index(writer, base, index))
-        rows.append((writer.write(value, SUM), where))
-        node = base
-    if node.op not in _EMPTY:
-        rows.append((writer.write(node, SUM), Text(writer.scope.words[1])))
-    return Part(Cases(tuple(rows)), CONDITION)
 
 
 # Several arrays and several axes
@@ -251,7 +233,7 @@ def _reduced(writer: Writes, node: Node) -> Part:
 
 def _within(writer: Writes, node: Node) -> Part:
     """[ℓ > (0, 1, …, S − 1)]: 1 at the positions before each length."""
-    every = _numbers(range(np.shape(node.value)[-1]))
+    every = notations.listed(range(np.shape(node.value)[-1]))
     inside = Fenced(row(writer.write(node.args[0], SUM), Sign(">"), every), "[")
     return Part(inside, ATOM) if np.ndim(node.value) == _TABLE else _in_shape(writer, node, inside)
 
@@ -267,14 +249,14 @@ def _is_setting(value: Any) -> bool:
 _NOTATIONS: Final[dict[str, Callable[[Writes, Node], Part]]] = {
     **dict.fromkeys(_FILLED, _filled),
     **dict.fromkeys(("sum", "max", "min", "prod", "mean"), _reduced),
-    **dict.fromkeys(ARRANGED, _arranged),
     "arange": _counted,
     "broadcast_to": _broadcast,
     **dict.fromkeys(ORDERS, _turned),
     "getitem": _item,
     "element": _element,
-    "store": _stored,
+    "store": lambda writer, node: notations.stored(writer, node, ()),
     "concat": _joined,
+    "flip": notations.backwards,
     "stack": _stacked,
     "within": _within,
 }

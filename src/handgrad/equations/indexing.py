@@ -39,6 +39,8 @@ def indexed(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     if own is not None:
         return writer.part(value, own)
     every = list(places(writer, value, index))
+    if all(each in (Sign(":"), Sign("⋯")) for each in every) and shape(node) == shape(value):
+        return writer.part(value, subscripts)
     while every[:1] == [Sign("⋯")]:
         every.pop(0)
     below = separated(tuple(every))
@@ -134,20 +136,20 @@ def places(writer: Writes, value: Any, index: Any) -> Iterator[Formula]:
 def _span(writer: Writes, each: slice, size: Formula) -> Formula:
     """A slice by its first and last position, counted from 0: 1⋯T − 1, and : for all of `size`.
 
-    Of steps other than 1 the second position stands between them.
+    Of steps other than 1 the first two positions stand: (0, 2, ⋯), to the end if that is told.
     """
-    if each == _WHOLE:
-        return Sign(":")
     step = 1 if each.step is None else number(each.step)
     backward = type(step) is int and step < 0
-    ends = moved(size, -1), Number("0")
-    first, last = ends if backward else ends[::-1]
+    ends: tuple[Formula, Formula] = Number("0"), moved(size, -1)
+    first, last = ends[::-1] if backward else ends
     if each.start is not None:
         first = _end(writer, each.start, size)
     if each.stop is not None:
         last = moved(_end(writer, each.stop, size), 1 if backward else -1)
-    between = [] if step == 1 else [moved(first, step), Sign("⋯")]
-    return row(first, Sign("⋯"), *between, last)
+    if step == 1:
+        return Sign(":") if (first, last) == ends else row(first, Sign("⋯"), last)
+    told = [] if each.stop is None and not backward else [last]
+    return Fenced(separated((first, moved(first, step), Sign("⋯"), *told)))
 
 
 def _end(writer: Writes, value: Any, size: Formula) -> Formula:

@@ -6,7 +6,7 @@ sentence explains it beside the symbols.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from handgrad.documents.formulas.formula import (
@@ -23,6 +23,7 @@ from handgrad.documents.formulas.formula import (
     Sign,
     Symbol,
     Text,
+    occurs,
     row,
     separated,
 )
@@ -42,12 +43,15 @@ from handgrad.equations.parts import (
     subscripted,
 )
 from handgrad.equations.places import moved, turned
-from handgrad.equations.shaping import Subscripts, axis_of, number, shape
+from handgrad.equations.shaping import UNFILLED, Subscripts, axis_of, number, shape
 from handgrad.equations.shaping import argument as given
 from handgrad.equations.shaping import stacked as stacked_arrays
 from handgrad.equations.words import by_name, explain
 from handgrad.equations.writes import Writes
 from handgrad.program import Node
+
+#: The fewest numbers of which some are left out.
+FEWEST: Final = 4
 
 Notation = Callable[[Writes, Node, Subscripts], Part]
 
@@ -150,6 +154,11 @@ def infinite(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     return Part(row(inside, Sign("="), Symbol("infinity")), CONDITION)
 
 
+def undefined(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
+    inside = writer.write(node.args[0], SUM, subscripts)
+    return Part(row(inside, Sign("="), Text("NaN")), CONDITION)
+
+
 def full(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     return writer.part(given(node, 1, "fill_value"), subscripts)
 
@@ -158,13 +167,25 @@ def count(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """arange: (0, …, n − 1), or of one element its place, i − 1."""
     if subscripts and subscripts[-1] is not None:
         place = moved(subscripts[-1], -1)
-        start = node.args[0] if len(node.args) > 1 else 0
-        if number(start) != 0:
-            place = row(writer.write(start, SUM), Sign("+"), place)
+        if len(node.args) > 1 and number(node.args[0]) != 0:
+            place = row(writer.write(node.args[0], SUM), Sign("+"), place)
         return Part(place, SUM if isinstance(place, FormulaRow) else ATOM)
-    last = indexing.bound(writer, node.args[1] if len(node.args) > 1 else node.args[0])
-    every = Number("0"), Number("1"), Sign("⋯"), row(last, Sign("−"), Number("1"))
-    return Part(Fenced(separated(every)), ATOM)
+    last = moved(indexing.bound(writer, node.args[1 if len(node.args) > 1 else 0]), -1)
+    start: Formula = Number("0")
+    if len(node.args) > 1:
+        told = writer.write(node.args[0], SUM)
+        start = told if number(node.args[0]) != 0 or occurs(told, last) else start
+    if isinstance(start, Number) and isinstance(last, Number):
+        return Part(listed(range(int(start.digits), int(last.digits) + 1)), ATOM)
+    return Part(Fenced(separated((start, moved(start, 1), Sign("⋯"), last))), ATOM)
+
+
+def listed(values: Sequence[Any]) -> Formula:
+    """(0, 1, 2), or (0, 1, ⋯, 63)."""
+    every = [Number(str(each)) for each in values]
+    if len(every) < FEWEST:
+        return Fenced(separated(tuple(every)))
+    return Fenced(separated((*every[:2], Sign("⋯"), every[-1])))
 
 
 def is_count(writer: Writes, node: Any) -> bool:
@@ -186,7 +207,31 @@ def flipped(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
             return writer.part(
                 node.args[0], (*subscripts[:at], turned(subscript, size), *subscripts[at + 1 :])
             )
-    return named(writer, node, subscripts)
+    return backwards(writer, node)
+
+
+def backwards(writer: Writes, node: Node) -> Part:
+    """x^←: an axis the other way round; one that is not the last stands below the arrow."""
+    axis, axes = axis_of(node), len(shape(node))
+    arrow: Formula = Sign("←")
+    if axis != -1:
+        arrow = Script(arrow, Number(str(axes + axis)))
+    writer.scope.helpers.setdefault(
+        "flip",
+        (Script(Sign("·"), sup=arrow), "The values of the last axis, or of that below, backwards."),
+    )
+    return power(writer.part(node.args[0]), arrow)
+
+
+def in_blocks(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
+    """[Σ_t A_i,t B_t,j]_i,j: a product made of those of blocks."""
+    i, j, t = map(Symbol, "ijt")
+    left, right = map(writer.part, node.args[:2])
+    of_blocks = subscripted(left, separated((i, t))), subscripted(right, separated((t, j)))
+    body = juxtaposed([part.formula for part in of_blocks])
+    formula = Script(Fenced(Big("sum", body, t), "["), separated((i, j)))
+    explain(writer, node, formula)
+    return Part(formula, ATOM)
 
 
 def taken(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
@@ -221,18 +266,20 @@ def stacked(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
 
 def stored(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
     """An array that was written into: the latest value first, as it holds wherever it stands."""
-    base, index, value = node.args[:3]
-    if node.op == "replaced":
-        view = index.operands[0] if index.operands else index
-        if view.op != "getitem":
-            return named(writer, node, subscripts)
-        value, index = index, view.args[1]
-    where = separated(tuple(indexing.places(writer, base, index)))
-    rows = (
-        (writer.write(value, SUM), row(Text("at "), Fenced(where, "["))),
-        (writer.write(base, SUM), Text(writer.scope.words[1])),
-    )
-    return Part(Cases(rows), CONDITION)
+    rows: list[tuple[Formula, Formula]] = []
+    while not rows or (node.op in ("store", "replaced") and not writer.has_symbol(node)):
+        base, index, value = node.args[:3]
+        if node.op == "replaced":
+            view = index.operands[0] if index.operands else index
+            if view.op != "getitem":
+                return named(writer, node, subscripts)
+            value, index = index, view.args[1]
+        where = separated(tuple(indexing.places(writer, base, index)))
+        rows.append((writer.write(value, SUM), row(Text("at "), Fenced(where, "["))))
+        node = base
+    if node.op not in UNFILLED:
+        rows.append((writer.write(node, SUM), Text(writer.scope.words[1])))
+    return Part(Cases(tuple(rows)), CONDITION)
 
 
 def summed_indices(writer: Writes, node: Node, subscripts: Subscripts) -> Part:
@@ -334,6 +381,7 @@ ELEMENTWISE: Final[dict[str, Notation]] = {
     "maximum": of_all("max"),
     "minimum": of_all("min"),
     "isinf": infinite,
+    "isnan": undefined,
     "weights": operator("softmax"),
     **dict.fromkeys(("logistic", "sigmoid"), lettered(Symbol("sigma"))),
     "activate": lettered(Symbol("f")),
@@ -352,6 +400,7 @@ NOTATIONS: Final[dict[str, Notation]] = {
     "eye": fixed(Symbol("I")),
     "arange": count,
     "flip": flipped,
+    "_tiled": in_blocks,
     "take": taken,
     **dict.fromkeys(("at_labels", "at_state"), looked_up),
     "total": families.total,

@@ -17,8 +17,10 @@ from handgrad.program.sizes import ONE, Size
 #: An index for each of the last axes of a value; None for an axis without one.
 Subscripts = tuple[Formula | None, ...]
 
+#: Arrays without values.
+UNFILLED: Final = frozenset({"empty", "empty_like"})
 #: Arrays that are written into.
-EMPTY: Final = frozenset({"zeros", "zeros_like", "empty", "empty_like"})
+EMPTY: Final = UNFILLED | {"zeros", "zeros_like"}
 #: Operations that read the shape of an array, and not its values.
 OF_SHAPES: Final = frozenset({"size", "zeros_like", "ones_like", "full_like", "empty_like"})
 #: Operations whose result has the values of their operand, in order: also those of the ops' helpers

@@ -30,8 +30,11 @@ from handgrad.program.sizes import Size
 from handgrad.program.trace import TracedInt, Tracer
 
 #: Helpers of the ops of which the body says more than the name.
-_OPENED: Final = frozenset(
-    {"active_steps", "in_running_order", "in_time_order", "masked", "within", "zero_state"}
+OPENED: Final = frozenset(
+    {
+        *("active_steps", "angles", "in_running_order", "in_time_order", "masked", "table"),
+        *("within", "zero_state"),
+    }
 )
 #: Functions of Python that give a number as it is.
 _AS_IT_IS: Final = (int, float)
@@ -438,7 +441,7 @@ def _is_helper(function: Any) -> bool:
     plain = inspect.unwrap(getattr(function, "reference", function)) if callable(function) else None
     if not isinstance(plain, FunctionType) or not plain.__module__.startswith("handgrad."):
         return False
-    return plain.__name__ not in _OPENED and not plain.__name__.startswith("backward")
+    return plain.__name__ not in OPENED and not plain.__name__.startswith("backward")
 
 
 def _is_data(found: Any) -> bool:

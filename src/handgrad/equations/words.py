@@ -14,13 +14,9 @@ from handgrad.program.functions import LIBRARIES
 
 #: Functions of several words, by the one that says most, and those with a letter.
 _WORDS: Final[Mapping[str, Formula]] = {
-    "active_steps": Operator("active"),
     "draw_mask": Operator("Bernoulli"),
-    "extended_labels": Operator("ext"),
-    "in_time_order": Operator("ordered"),
-    "merge_heads": Operator("merge"),
+    "extended_labels": Symbol("Lambda"),
     "reaching": Symbol("R"),
-    "split_heads": Operator("heads"),
 }
 
 

@@ -24,7 +24,7 @@ def angles(
     frequency = base ** (-2.0 * np.arange(features // 2) / features)
     if frequencies is not None:
         frequency = np.asarray(frequencies, dtype=np.float64)
-    return np.arange(offset, offset + length)[:, np.newaxis] * frequency
+    return np.outer(np.arange(offset, offset + length), frequency)
 
 
 def table(
@@ -36,8 +36,9 @@ def table(
     """
     if length == 0 or features == 0:  # however long the other one is
         return np.zeros((length, features))
-    pairs = np.arange((features + 1) // 2)
-    frequency = base ** (-2.0 * pairs / max(features, 1))
-    angle = np.arange(offset, offset + length)[:, np.newaxis] * frequency
-    both = np.stack([np.sin(angle), np.cos(angle)], axis=-1)
-    return both.reshape(length, 2 * pairs.size)[:, :features]
+    frequency = base ** (-2.0 * np.arange((features + features % 2) // 2) / features)
+    angle = np.outer(np.arange(offset, offset + length), frequency)
+    found = np.empty((length, features))
+    found[:, 0::2] = np.sin(angle)
+    found[:, 1::2] = np.cos(angle[:, : features // 2])
+    return found

@@ -263,15 +263,15 @@ def gradient_of(symbol: Formula, loss: Formula = Symbol("L")) -> Formula:
     return Fraction(row(partial, loss), row(partial, symbol))
 
 
-def is_tall(formula: Formula) -> bool:
+def is_tall(formula: Formula | None) -> bool:
     """Whether it stands higher than one line, so that the fences around it must grow."""
     match formula:
         case Fraction() | Root() | Big() | Matrix() | Cases() | Lines():
             return True
         case FormulaRow(parts):
             return any(is_tall(part) for part in parts)
-        case Script(base=base):
-            return is_tall(base)
+        case Script(base=base, sup=sup):
+            return is_tall(base) or is_tall(sup)
         case Accent(body=body) | Fenced(body=body) | Phantom(body=body):
             return is_tall(body)
     return False

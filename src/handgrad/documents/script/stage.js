@@ -90,6 +90,9 @@ class Stage {
     this.boards.addEventListener("dblclick", (event) => cell(event) && this.edit(cell(event)));
     this.opened.addEventListener("pointerover", (event) => this.mark(event.target.closest(".term")));
     this.opened.addEventListener("pointerleave", () => this.mark(null));
+    window.addEventListener("resize", reachable);
+    document.fonts.ready.then(reachable);
+    document.addEventListener("toggle", reachable, true);
     let start = null;
     this.node.addEventListener("touchstart", ({ touches: [touch], target }) => {
       start = target.closest("input, .boards, .flow") ? null : touch;
@@ -181,6 +184,7 @@ class Stage {
     this.draw();
     this.flow.light(step, this.made());
     this.restore();
+    reachable();
   }
 
   /** The arrays that there are by this step. */
@@ -374,6 +378,15 @@ class Stage {
     this.draw();
     this.pinned = this.cells.get(place) ?? null;
     this.restore();
+    reachable();
+  }
+}
+
+/** Lets the keyboard reach what scrolls because it is wider than its place, and only that. */
+function reachable() {
+  for (const each of document.querySelectorAll(".scroll:not([role=group]), .panes, .term")) {
+    if (each.scrollWidth > each.clientWidth && !each.querySelector("a, [tabindex]")) each.tabIndex = 0;
+    else each.removeAttribute("tabindex");
   }
 }
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from handgrad.dispatch import engine
-from handgrad.equations.exact import ARRANGED
+from handgrad.equations.tracing import OPENED
 from handgrad.layers import Embedding, Layer
 from handgrad.program import Frame, Program, ProgramError, Recorder, Site
 from handgrad.program.functions import is_array
@@ -126,13 +126,10 @@ class LayerRecorder(Recorder):
 
 
 def _is_whole(function: Any) -> bool:
-    """True for a function that is one node: of an op, or one that arranges heads."""
-    if not inspect.isfunction(function):
+    """True for a function that is one node: of an op, or of what ops share."""
+    if not inspect.isfunction(function) or function.__name__ in OPENED:
         return False
-    module = function.__module__
-    return module.startswith((_OPS, _SHARED)) or (
-        module.startswith("handgrad.layers.") and function.__name__ in ARRANGED
-    )
+    return function.__module__.startswith((_OPS, _SHARED))
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -134,6 +134,11 @@ TEXTS: Final = {
     "The mask of keys that are among the first `lengths`: so many axes, keys along the last.": (
         "Masca cheilor care sunt printre primele `lengths`: atâtea axe, cheile de-a lungul ultimei."
     ),
+    "The axes in this order, counted from 0.": "Axele în această ordine, numărate de la 0.",
+    "The values of the last axis, or of that below, backwards.": (
+        "Valorile ultimei axe, sau ale celei de jos, de la coadă la cap."
+    ),
+    "Positions are counted from 0.": "Pozițiile se numără de la 0.",
     "The values in this shape, repeated where they are fewer.": (
         "Valorile în această formă, repetate unde sunt mai puține."
     ),
