@@ -17,7 +17,7 @@ from handgrad.ops import samples
 from tests.documents.formulas import indices, letters
 
 #: Letters of every formula: ∂L, the numbers π and ∞, what a size is called, and words of cases.
-ALWAYS = {"partial", "L", "pi", "infinity", "NaN", "if", "otherwise"}
+ALWAYS = {"partial", "L", "pi", "infinity", "NaN", "if", "at", "otherwise"}
 
 
 def subject_of(op: str, sample: samples.SampleInput, dy: np.ndarray) -> Subject:
