@@ -12,6 +12,7 @@ from docs import house
 #: Files at the top that import no room, and that every room may import.
 HELPERS: Final = {
     "__init__",
+    "absent",
     "arrays",
     "console",
     "elsewhere",
@@ -23,6 +24,7 @@ HELPERS: Final = {
     "keywords",
     "lazy",
     "printing",
+    "seeding",
     "spelling",
     "streams",
     "suggestions",

@@ -2,7 +2,8 @@
 
 A file in a package is imported as the module that it is there, so that its relative imports and
 those of its package work from any folder. A module that is nowhere else is looked for beside the
-file and above it, within the project, as if it ran from there.
+file and above it, within the project, as if it ran from there. A package that is not installed is
+read over, and raises only where the code that is run needs it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import ast
 import importlib
 import re
 import sys
-import sysconfig
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,14 +23,9 @@ from types import ModuleType
 from typing import Final
 from zlib import crc32
 
-import handgrad
+from handgrad.absent import LIBRARIES, without_absent
 from handgrad.errors import ArgumentError
 
-#: Folders of code that is not the user's.
-_LIBRARIES: Final = tuple(
-    {*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))}
-    | {str(Path(handgrad.__file__).parent)}
-)
 #: Where a project begins: nothing is looked for above it.
 _ROOTS: Final = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 #: Folders above a file without a project that are looked through.
@@ -57,7 +52,7 @@ def module_of(home: str) -> ModuleType:
     _look_in(Path.cwd())
     try:
         with _importing(home):
-            return importlib.import_module(home)
+            return without_absent(home, lambda: importlib.import_module(home))
     except ModuleNotFoundError:
         raise missing from None
 
@@ -69,7 +64,11 @@ def _file(path: Path) -> ModuleType:
     whole = path.absolute()
     with _importing(str(path), whole):
         packages = _packages(whole)
-        return _in_package(whole, packages) if packages else _alone(path, whole)
+
+        def read() -> ModuleType:
+            return _in_package(whole, packages) if packages else _alone(path, whole)
+
+        return without_absent(str(path), read)
 
 
 def _packages(path: Path) -> list[Path]:
@@ -181,7 +180,7 @@ class _Neighbours(MetaPathFinder):
         return None
 
     def _is_own(self, file: str) -> bool:
-        return Path(file).is_relative_to(self._project) and not file.startswith(_LIBRARIES)
+        return Path(file).is_relative_to(self._project) and not file.startswith(LIBRARIES)
 
 
 def _importer() -> str:
@@ -236,7 +235,7 @@ def _told(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{_shown(error.filename)}, line {error.lineno}: {type(error).__name__}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not f.filename.startswith((*_LIBRARIES, "<"))]
+    own = [f for f in frames if not f.filename.startswith((*LIBRARIES, "<"))]
     where = f"{_shown(own[-1].filename)}, line {own[-1].lineno}: " if own else ""
     return f"{where}{type(error).__name__}: {lines[0]}"
 

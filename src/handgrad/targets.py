@@ -6,21 +6,17 @@ Named are an op, the model of a recipe or run, an object of the user's module or
 from __future__ import annotations
 
 import inspect
-import random
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from handgrad.errors import ArgumentError
 from handgrad.importing import NoModuleError, module_of
 from handgrad.ops import OPS
+from handgrad.seeding import seeded
 from handgrad.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -45,6 +41,7 @@ PAIRS: Final = (
     ("forward_prop", "backward_prop"),
     ("forward_propagation", "backward_propagation"),
     ("forwardpass", "backwardpass"),
+    ("forward_propagate", "backward_propagate"),
     ("forward", "backprop"),
     ("feedforward", "backprop"),
     ("fprop", "bprop"),
@@ -54,10 +51,17 @@ PAIRS: Final = (
     ("__call__", "derivative"),
     ("__call__", "grad"),
     ("__call__", "prime"),
+    ("forward", "derivative"),
+    ("forward", "gradient"),
+    ("forward", "grad"),
+    ("forward", "prime"),
+    ("activate", "derivative"),
+    ("function", "derivative"),
     ("fn", "grad"),
     ("fn", "derivative"),
     ("loss", "gradient"),
     ("loss", "grad"),
+    ("loss", "derivative"),
 )
 
 
@@ -133,9 +137,10 @@ def partners(name: str) -> Iterator[str]:
         for change in (str, str.capitalize):
             if change(one) in name:
                 yield name.replace(change(one), change(other))
-    for affix in ("backward", "bwd", "grad", "gradient", "prime", "derivative", "vjp"):
+    for affix in ("backward", "bwd", "grad", "gradient", "prime", "derivative", "deriv", "vjp"):
         yield f"{name}_{affix}"
         yield f"{affix}_{name}"
+        yield f"{name}{affix.capitalize()}"
     yield from (f"d_{name}", f"d{name}")
 
 
@@ -187,10 +192,10 @@ def resolve(
         if (Path(text) / "config.toml").is_file():
             return _run_model(Path(text))
     if colon:
-        with _seeded(seed):
+        with seeded(seed):
             return _objects(module_of(home), text, Maker(settings or {}, arrays or {}))
     try:
-        with _seeded(seed):
+        with seeded(seed):
             module = module_of(home)
     except NoModuleError:
         raise _unknown(text) from None
@@ -360,25 +365,6 @@ def _arguments_of(kind: type) -> tuple[str, ...]:
     found = (inspect.getattr_static(kind, name, None) for name, _ in PAIRS)
     forward = next((each for each in found if inspect.isfunction(each)), None)
     return () if forward is None else tuple(inspect.signature(forward).parameters)
-
-
-@contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """Let what a module draws as it is imported, or a constructor, be the same every time."""
-    states = random.getstate(), np.random.get_state()  # noqa: NPY002  layers draw from it
-    torch: Any = sys.modules.get("torch")
-    of_torch = None if torch is None else torch.get_rng_state()
-    random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002
-    if torch is not None:
-        torch.manual_seed(seed)
-    try:
-        yield
-    finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])  # noqa: NPY002
-        if torch is not None:
-            torch.set_rng_state(of_torch)
 
 
 def _needs_object(kind: type) -> bool:

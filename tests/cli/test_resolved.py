@@ -282,7 +282,7 @@ def test_a_script_that_reads_its_arguments_as_it_is_imported(
         (["layers.py:relu", *SIZES], "has no constructor for n_in, n_out"),
         (["tanh", "--set", "n_in=3"], "tanh has no constructor for n_in"),
         (["all", "--set", "n_in=3"], "--set is given with all"),
-        (["up/one.py:f"], "one.py, line 1: ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        (["up/one.py:f"], "one.py, line 2: ModuleNotFoundError: No module named 'nowhere_at_all'"),
         (["up/two.py:f"], "two.py cannot be imported: "),
         (["empty"], "empty is a folder without a run or a package; allowed: a file in it, empty/F"),
         (["empty/"], "empty/ is a folder without a run or a package; allowed: a file in it"),
@@ -295,10 +295,51 @@ def test_misuse_is_one_sentence(
     tree(
         {
             "layers.py": DENSE,
-            "up/one.py": "import nowhere_at_all\n",
             "rows.csv": "a,b\n1,2\n",
             "empty/notes.txt": "",
+            "up/one.py": "import nowhere_at_all as n\nclass f(n.Layer): pass\n",
             "up/two.py": "from ....... import nothing\n" + "from ." + "." * 40 + " import a\n",
         }
     )
     assert message in refused("check", *arguments)
+
+
+PLOTTED = """
+import numpy as np
+from collections import Hashable, deque
+import nowhere_plot.pyplot as plt
+try:
+    import nowhere_fast
+except ImportError:
+    nowhere_fast = np
+from nowhere_gpu import array, compiled
+from nowhere_gpu.kernels import sums
+
+plt.rcParams["size"] = 3
+plt.use("svg")
+
+@compiled(parallel=True)
+def forward(x):
+    return nowhere_fast.tanh(x) if not isinstance(x, array) else sums(x)
+
+@compiled
+def backward(dy, x):
+    return dy * (1 - np.tanh(x) ** 2)
+
+def sum_forward(x):
+    return sums(x)
+
+def sum_backward(dy, x):
+    return dy
+"""
+
+
+def test_packages_that_are_not_installed_are_read_over(
+    handgrad: Run, tree: Callable[..., Path]
+) -> None:
+    tree({"plotted.py": PLOTTED})
+    assert handgrad("check", "plotted.py:forward,backward", "--shape", "x=5,3").exit_code == 0
+    said = handgrad("check", "plotted.py:sum_forward,sum_backward", "--shape", "x=5,3")
+    assert said.exit_code == 2
+    needed = "No module named 'nowhere_gpu', of which nowhere_gpu.kernels.sums is used"
+    assert needed in " ".join(said.output.split())

@@ -28,6 +28,7 @@ from handgrad.checking.object_arrays import (
     twin_of,
 )
 from handgrad.checking.trial import leaves, like_nested, random_like, same_outputs
+from handgrad.seeding import seeded
 
 #: Names of what holds gradients alone.
 _CONTAINERS: Final = frozenset(
@@ -98,6 +99,24 @@ class Methods(NamedTuple):
     takes_rate: bool
 
 
+def warmed(owner: Any, methods: Methods, arrays: Sequence[Any]) -> Any:
+    """A copy of the object that has been called once, where its first call draws its weights.
+
+    None where nothing is drawn, and where the object cannot be copied or called.
+    """
+    found = []
+    try:
+        for seed in (0, 1):
+            twin = twin_of(owner)
+            with seeded(seed):
+                y, _ = methods.forward(twin, *(np.array(array) for array in arrays))
+            found.append((like_nested(y, np.array), twin))
+    except Exception:  # what the object raises is reported where it is checked
+        return None
+    (y, warm), (other, _) = found
+    return None if same_outputs(y, other, rtol=0.0, atol=0.0) else warm
+
+
 def attributes(owner: Any, methods: Methods, arrays: Sequence[Any]) -> Attributes:
     """The parameters of an object, found by running copies of it on these inputs."""
     try:
@@ -156,7 +175,8 @@ class _Search:
         self.weights = [min(paths, key=len) for paths in self.names.values()]
 
     def ran(self, twin: Any) -> tuple[Any, Any]:
-        return self.methods.forward(twin, *(np.array(array) for array in self.arrays))
+        with seeded(0):
+            return self.methods.forward(twin, *(np.array(array) for array in self.arrays))
 
     def found(self) -> Attributes:
         parameters: dict[str, np.ndarray] = {}
@@ -256,7 +276,8 @@ class _Search:
         ]
 
         def called(twin: Any, arrays: Sequence[Any]) -> Any:
-            y, cache = self.methods.forward(twin, *map(np.array, arrays))
+            with seeded(0):
+                y, cache = self.methods.forward(twin, *map(np.array, arrays))
             y = like_nested(y, np.array)
             dy = random_like(y, np.random.default_rng(0))
             return y, self.methods.backward(twin, dy, cache, self.rate)

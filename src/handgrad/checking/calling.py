@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ class KeptArray(NamedTuple):
     outputs: Any
     caches: tuple[Any, ...]
     context: Any
+    options: Mapping[str, Any]
 
 
 class Context:
@@ -40,8 +42,9 @@ class Convention:
     """The way one pair is called.
 
     `roles` are those of backward's arguments: "dy", "cache", "output", "rate", or the number of an
-    argument of forward. `outputs` is how many of forward's results are outputs: None where it
-    returns y alone, 0 where y stands in an attribute of the object or an entry of a dictionary.
+    argument of forward; "one" stands for the 1 that a loss is called with where it ends a network.
+    `outputs` is how many of forward's results are outputs: None where it returns y alone, 0 where y
+    stands in an attribute of the object or an entry of a dictionary.
     """
 
     given: Given
@@ -56,6 +59,15 @@ class Convention:
     key: str = ""
     rate: float = RATE
 
+    @property
+    def note(self) -> str:
+        """What a user has to know of a backward that is right in this way; "" for the usual."""
+        if self.roles == ("one",):
+            return "backward does not use what flows back: right where a network ends in this loss"
+        if self.roles == ("output",):
+            return "the derivative is one of the output: right when it is called with y, not x"
+        return ""
+
     def bound(self, forward: Function, backward: Function) -> tuple[Function, Function]:
         """Functions in the op contract that call these two in this way."""
 
@@ -63,7 +75,7 @@ class Convention:
         def run(*arrays: Any, **options: Any) -> tuple[Any, Any]:
             result, given, context = self.called(forward, arrays, options)
             outputs, caches = self.split(result, forward)
-            kept = KeptArray(given, outputs, caches, context)
+            kept = KeptArray(given, outputs, caches, context, options)
             return (as_arrays(outputs) if self.tensors else outputs), kept
 
         def back(dy: Any, kept: KeptArray) -> Any:
@@ -84,7 +96,8 @@ class Convention:
 
     def returned(self, backward: Function, dy: Any, kept: KeptArray) -> Any:
         """What backward gives, as arrays, times what flows back where it does not ask for that."""
-        found = backward(*self.arguments(dy, kept))
+        values, settings = with_settings(backward, self.arguments(dy, kept), kept.options)
+        found = backward(*values, **settings)
         owner = getattr(backward, "__self__", None)
         if found is None and owner is not None:
             names = [self.names[i] for i in self.wanted]
@@ -122,6 +135,8 @@ class Convention:
                 found.append(kept.outputs)
             elif role == "rate":
                 found.append(self.rate)
+            elif role == "one":
+                found.append(1.0)
             else:
                 found.append(kept.values[int(role)])
         return tuple(found)
@@ -144,6 +159,23 @@ class Convention:
         return tuple(several)
 
 
+def with_settings(
+    backward: Function, values: tuple[Any, ...], options: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a backward, with those settings of forward that it has arguments for."""
+    try:
+        names = list(inspect.signature(backward).parameters)
+    except (TypeError, ValueError):
+        return values, {}
+    settings = {name: options[name] for name in names if name in options}
+    if not settings:
+        return values, {}
+    others = [name for name in names if name not in settings]
+    if len(others) < len(values):
+        return values, {}
+    return (), {**dict(zip(others, values, strict=False)), **settings}
+
+
 def gradients_by_name(found: Mapping[Any, Any], within: str = "") -> dict[str, Any]:
     """Gradients of nested dictionaries and lists by the names of their entries."""
     named: dict[str, Any] = {}
@@ -164,7 +196,17 @@ def scaled(found: Any, dy: Any) -> Any:
         return {key: scaled(each, dy) for key, each in found.items()}
     if isinstance(found, tuple | list):
         return type(found)([scaled(each, dy) for each in found])
-    return None if found is None else np.asarray(found) * dy
+    return None if found is None else _times(np.asarray(found), np.asarray(dy))
+
+
+def _times(found: np.ndarray, dy: np.ndarray) -> np.ndarray:
+    """A derivative times what flows back, or a Jacobian: of each row, or of all the values."""
+    rows = dy[..., 0] if dy.ndim > 1 and dy.shape[-1] == 1 else dy  # a column for each example
+    if found.ndim == rows.ndim + 1 and found.shape == (*rows.shape, *rows.shape[-1:]):
+        return np.asarray(np.einsum("...i,...ij->...j", rows, found).reshape(dy.shape))
+    if found.shape == (dy.size, dy.size) != dy.shape:
+        return np.asarray((dy.ravel() @ found).reshape(dy.shape))
+    return np.asarray(found * dy)
 
 
 def _attribute(attributes: Mapping[str, Any], name: str, alone: bool) -> Any:

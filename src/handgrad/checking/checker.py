@@ -13,6 +13,7 @@ import numpy as np
 from handgrad.checking import sample_inputs
 from handgrad.checking.attempts import attempt
 from handgrad.checking.causes import causes
+from handgrad.checking.contents import guard_of
 from handgrad.checking.conventions import TARGET
 from handgrad.checking.diagnosis import explained_exception
 from handgrad.checking.functions import selected
@@ -56,6 +57,10 @@ from handgrad.program import Execution
 BESIDE: Final = "gradients beside the point"
 #: Seconds of work on changes of the source, in all searches of one check.
 _SEARCHED: Final = 8.0
+#: The error of a gradient, relative, that a guard against a division by 0 excuses: so much at most,
+#: and so many times the guard.
+_GUARDED: Final = 1e-4
+_MOST_GUARDED: Final = 1e3
 
 
 class Checker:
@@ -88,7 +93,7 @@ class Checker:
             )
         self.usual_arrays = arrays
         self.unjudged = functions.unjudged
-        self.remarks += [Fault("", "not repeatable", "", note, 1.0) for note in functions.notes]
+        self.remarks += [Fault("", "convention", "", note, 1.0) for note in functions.notes]
         try:
             self.usual(functions, arrays, usual)
         except TrialFault as found:
@@ -227,7 +232,7 @@ class Checker:
             rows = [
                 self.with_rounding(functions, done, row, rounding.get(row.gradient)) for row in rows
             ]
-        return [self.beside_the_point(functions, done, row) for row in rows]
+        return [self.guarded(self.beside_the_point(functions, done, row)) for row in rows]
 
     def counted_rounding(self, functions: ForwardBackward, done: TrialRun) -> dict[str, Any]:
         """The bound of the rounding in each gradient, where it can be had."""
@@ -273,6 +278,20 @@ class Checker:
         if row.verdict == "wrong" and seen == "right":
             return replace(row, error=0.0, verdict="right", method=BESIDE)
         return row
+
+    def guarded(self, row: GradientRow) -> GradientRow:
+        """A row that is right but for the tiny number that guards a division or a logarithm."""
+        if row.verdict != "wrong" or not row.error <= _GUARDED:
+            return row
+        guard = guard_of(self.subject.target)
+        if row.error > _MOST_GUARDED * guard:
+            return row
+        message = (
+            f"d{row.gradient}: right but for the {guard:.0e} against a division by 0, which moves "
+            f"it by {row.error:.0e} of its size"
+        )
+        self.remarks.append(Fault(row.gradient, "guard", "", message, 1.0))
+        return replace(row, verdict="right", method="but for a guard against a division by 0")
 
     def elementwise_wrong(
         self, functions: ForwardBackward, done: TrialRun, setup: Setup, known: set[str]

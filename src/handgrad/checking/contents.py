@@ -6,7 +6,7 @@ import ast
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from handgrad.program.functions import comes_from_library
@@ -14,6 +14,8 @@ from handgrad.targets import pair_of
 
 #: Functions that are read; strangers' helpers call helpers.
 _MOST: Final = 60
+#: A number of a source that is no more than this is there against a division by 0.
+_TINY: Final = 1e-6
 
 
 def contents(target: Any) -> frozenset[str]:
@@ -23,12 +25,36 @@ def contents(target: Any) -> frozenset[str]:
     """
     found: set[str] = set()
     try:
-        for tree in _sources(target):
+        for tree, _ in _sources(_forwards(target)):
             for node in ast.walk(tree):
                 found |= set(_of_node(node))
     except Exception:  # a stranger's objects may raise as they are asked for an attribute
         return frozenset(found)
     return frozenset(found)
+
+
+def guard_of(target: Any) -> float:
+    """The largest of the tiny numbers that keep forward or backward from dividing by 0.
+
+    At most 1e-6, as the 1e-7 in log(p + 1e-7); 0.0 where there is none.
+    """
+    found: list[Any] = [0.0]
+    try:
+        pair = pair_of(target)
+        for tree, function in _sources([*_forwards(target), *(pair or ())]):
+            known = function.__globals__
+            for node in ast.walk(tree):
+                match node:
+                    case ast.Constant(value=value):
+                        found.append(value)
+                    case ast.Name(id=name):
+                        found.append(known.get(name))
+                    case ast.Attribute(value=ast.Name(id=name), attr=attr):
+                        owner = getattr(target, "__dict__", {}) if name == "self" else {}
+                        found.append(owner.get(attr, getattr(known.get(name), attr, None)))
+    except Exception:  # a stranger's objects may raise as they are asked for an attribute
+        return 0.0
+    return max(each for each in found if isinstance(each, float) and 0.0 <= each <= _TINY)
 
 
 def _of_node(node: ast.AST) -> Iterator[str]:
@@ -56,9 +82,9 @@ def _is_of_values(index: ast.expr) -> bool:
     )
 
 
-def _sources(target: Any) -> Iterator[ast.Module]:
-    """The syntax of forward and of the functions that it calls, each once."""
-    waiting: list[tuple[Any, Any]] = [(each, None) for each in _forwards(target)]
+def _sources(functions: Sequence[Any]) -> Iterator[tuple[ast.Module, Any]]:
+    """The syntax of functions and of those that they call, each once, with the function."""
+    waiting: list[tuple[Any, Any]] = [(each, None) for each in functions]
     seen: set[int] = set()
     while waiting and len(seen) < _MOST:
         function, owner = waiting.pop(0)
@@ -73,7 +99,7 @@ def _sources(target: Any) -> Iterator[ast.Module]:
             tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
         except (OSError, TypeError, SyntaxError, ValueError):
             continue
-        yield tree
+        yield tree, function
         waiting += [(each, owner) for each in _called(tree, function, owner)]
 
 

@@ -21,13 +21,14 @@ from handgrad.checking.calling import Convention, Function, gradients_by_name
 from handgrad.checking.given import Given, chosen, entry_of, flat
 from handgrad.checking.object_arrays import twin_of
 from handgrad.checking.tensors import as_arrays, uses_torch
-from handgrad.checking.trial import leaves, random_like
+from handgrad.checking.trial import leaves, random_like, same_outputs
 from handgrad.checking.withheld import withheld
 
 _COTANGENT: Final = re.compile(
     r"(d|g|grad|delta|error|err|upstream|ct|cotangent|adjoint|top_diff|accum_grad)"
     r"|g(y|out|output|o|h|c)|d[A-Z_]\w*|\w*grad\w*|\w*gradient\w*|\w*upstream\w*|\w*cotangent\w*"
-    r"|d_?(next|prev|cur|l)?_?([a-z]{1,2}\d?|out\w*|value\w*|logits|scores|loss|hidden|pred\w*)"
+    r"|d_?(next|prev\w*?|cur\w*?|last|new|l)?_?"
+    r"([a-z]{1,2}\d?|out\w*|value\w*|logits|scores|loss|hidden|pred\w*)"
     r"|(delta|error)_\w+"
 )
 
@@ -39,9 +40,16 @@ _OUTPUT: Final = re.compile(r"y|out|output\w*|a|s|z|y_hat|y_pred|probs?|result",
 
 _RATE: Final = re.compile(r"lr|eta|alpha|rate|learning_?rate|step_size|learn_rate", re.IGNORECASE)
 
+#: A step of central differences, and the part of its size by which a right derivative may differ
+#: from them: enough to tell one reading of an argument from another.
+_STEP: Final = 1e-5
+_AGREES: Final = 1e-6
+
 #: Names of labels and masks, which have no gradient as a rule.
 TARGET: Final = re.compile(
-    r"y|t|target\w*|label\w*|y_?true|truth|true|mask|\w*_true|\w*_target\w*|expected|gt", re.I
+    r"y|t|target\w*|label\w*|y_?true|truth|true|real|actual|mask|\w*_true|\w*_target\w*|expected"
+    r"|gt",
+    re.I,
 )
 
 
@@ -59,6 +67,8 @@ def convention_of(
     names = tuple(given.names(arguments))
     floats = tuple(i for i, array in enumerate(given.arrays) if array.dtype.kind == "f")
     required = positional(backward)
+    if required is not None:
+        required = [name for name in required if name not in options]
     base = Convention(given, names, floats, (), context=takes_context(forward))
     first: Convention | None = None
     for tensors in (False, True):
@@ -84,7 +94,7 @@ def convention_of(
             except (Exception, SystemExit, GeneratorExit):  # another candidate may be the one
                 continue
             if found is not None:
-                return found
+                return _read(found, forward, backward, options)
     return first
 
 
@@ -104,7 +114,9 @@ def _ran(base: Convention, forward: Function, options: Mapping[str, Any]) -> _Do
     written = [
         name
         for name, each in after.items()
-        if id(each) not in inputs and before.get(name) is not each and _is_floats(each)
+        if (id(each) not in inputs or _OUTPUT.fullmatch(name))
+        and before.get(name) is not each
+        and _is_floats(each)
     ]
     return _Done(result, tuple(written))
 
@@ -148,12 +160,74 @@ def _fitting(
     return replace(convention, wanted=wanted) if is_whole or "dy" not in convention.roles else None
 
 
+def _read(
+    found: Convention, forward: Function, backward: Function, options: Mapping[str, Any]
+) -> Convention:
+    """The reading of backward's only argument by which it is right; as found where none is.
+
+    A derivative takes x, or y as 1 − y² does, and its name seldom says so.
+    """
+    if len(found.roles) != 1 or len(found.wanted) != 1 or found.roles[0] not in ("dy", 0):
+        return found
+    for role in dict.fromkeys((found.roles[0], "dy", 0, "output")):
+        each = replace(found, roles=(role,))
+        try:
+            if role == "dy" and _ends(found, forward, backward, options):
+                return replace(found, roles=("one",))
+            if _is_right(each, *on_a_copy(forward, backward), options):
+                return each
+        except (Exception, SystemExit, GeneratorExit):  # not meant in this way
+            continue
+    takes_x = found.roles == (0,) or not _is_backward(backward)
+    return replace(found, roles=(0,)) if takes_x else found
+
+
+def _ends(
+    convention: Convention, forward: Function, backward: Function, options: Mapping[str, Any]
+) -> bool:
+    """Return whether this is a loss, one number, whose backward does not use what flows back."""
+    found = []
+    for dy in (1.0, -1.0):
+        run, back = convention.bound(*on_a_copy(forward, backward))
+        y, kept = run(*copy.deepcopy(convention.given.arrays), **options)
+        found.append(back(np.full(np.shape(y), dy), kept))
+    return np.size(y) == 1 and same_outputs(*found, rtol=0.0, atol=0.0)
+
+
+def _is_right(
+    convention: Convention, forward: Function, backward: Function, options: Mapping[str, Any]
+) -> bool:
+    """Return whether the gradient is that of forward along one random direction."""
+    rng = np.random.default_rng(0)
+    run, back = convention.bound(forward, backward)
+    arrays = [np.array(each) for each in convention.given.arrays]
+    (i,) = convention.wanted
+    y, kept = run(*copy.deepcopy(arrays), **options)
+    dy = random_like(y, rng)
+    (dx,) = map(np.asarray, back(copy.deepcopy(dy), kept))
+    direction = rng.standard_normal(arrays[i].shape)
+
+    def moved(step: float) -> Any:
+        return run(*arrays[:i], arrays[i] + step * direction, *arrays[i + 1 :], **options)[0]
+
+    difference = (np.asarray(moved(_STEP)) - moved(-_STEP)) / (2.0 * _STEP)
+    if dx.shape != direction.shape:
+        return False
+    size = np.sum(np.abs(dx * direction)) + np.sum(np.abs(dy * difference))
+    apart = np.abs(np.sum(dx * direction) - np.sum(dy * difference))
+    return bool(apart <= _AGREES * size)
+
+
 def is_derivative(backward: Function, required: Sequence[str], arguments: Sequence[str]) -> bool:
     """Return whether this takes the inputs alone, by its name and theirs, and no cotangent."""
-    name = getattr(backward, "__name__", "").casefold()
-    is_backward = any(part in name for part in ("back", "bwd", "vjp", "bprop"))
     given_again = all(each in arguments for each in required)
-    return given_again and (not is_backward or len(required) > 1 or not required)
+    return given_again and (not _is_backward(backward) or len(required) > 1 or not required)
+
+
+def _is_backward(backward: Function) -> bool:
+    """Return whether its name is that of a backward, not of a derivative."""
+    name = getattr(backward, "__name__", "").casefold()
+    return any(part in name for part in ("back", "bwd", "vjp", "bprop"))
 
 
 def value_and_gradients(
@@ -243,11 +317,18 @@ def _candidates(
     """The ways in which backward may be meant, the likeliest first."""
     results = len(done.result) if isinstance(done.result, tuple) else None
     found = _roles(required, arguments, results, context=base.context)
-    if dy_first and required is not None and len(required) == 1:
-        found = itertools.chain([("dy",)], found)
+    if required != [] and not base.context:
+        first = [("dy",)] if dy_first and required and len(required) == 1 else []
+        last = [_without_cotangent(required or arguments, arguments)] * (len(arguments) == 1)
+        found = itertools.chain(first, found, last)
     for roles in found:
         for outputs, key in _outputs(roles, done):
             yield replace(base, roles=roles, outputs=outputs, key=key)
+
+
+def _without_cotangent(required: Sequence[str], names: Sequence[str]) -> tuple[str | int, ...]:
+    """The arguments of a derivative, or of a Jacobian: x by its name, and y."""
+    return tuple(names.index(each) if each in names else "output" for each in required)
 
 
 def _roles(

@@ -25,7 +25,7 @@ from handgrad.checking.conventions import (
 from handgrad.checking.given import Given
 from handgrad.checking.object_functions import Called, stateless, with_attributes
 from handgrad.checking.op_functions import name_of, of_op
-from handgrad.checking.trial import leaves, random_like
+from handgrad.checking.trial import leaves, like_nested, random_like, same_outputs
 from handgrad.differences.layers import of_layer
 from handgrad.errors import ArgumentError
 from handgrad.forward_backward import ForwardBackward
@@ -153,6 +153,7 @@ def _of_pair(
         backward=back,
         unjudged=tuple(left_out),
         is_adapted=convention is not None,
+        notes=() if convention is None or not convention.note else (convention.note,),
         withheld=withheld_from(convention, forward, backward),
     )
     owner = owner_of(*methods) if wrt is None else None
@@ -162,7 +163,10 @@ def _of_pair(
 def _keeps_its_cache(
     forward: Callable[..., Any], backward: Callable[..., Any], given: Given, options: Any
 ) -> bool:
-    """Return whether these are methods that keep the cache in their object, and nothing else."""
+    """Return whether these are methods that keep the cache in their object, and nothing else.
+
+    A backward that is not linear in its argument takes something else than what flows back.
+    """
     required = required_names(backward)
     if not hasattr(backward, "__self__") or len(required) != 1 or not given.is_plain:
         return False
@@ -172,11 +176,22 @@ def _keeps_its_cache(
     try:
         ahead, back = on_a_copy(forward, backward)
         y = ahead(*copy.deepcopy(given.arrays), **options)
-        found = back(random_like(y, np.random.default_rng(0)))
-        kinds = {each.dtype.kind for each in leaves(y)}
-        return kinds == {"f"} and [np.shape(each) for each in leaves(found)] == floats
+        dy = random_like(y, np.random.default_rng(0))
+        found = back(dy)
+        is_nested = isinstance(found, tuple | list) and any(map(_is_several, found))
+        shapes = [np.shape(each) for each in leaves(found)]
+        if is_nested or shapes != floats or {each.dtype.kind for each in leaves(y)} != {"f"}:
+            return False
+        ahead, back = on_a_copy(forward, backward)
+        ahead(*copy.deepcopy(given.arrays), **options)
+        opposite = like_nested(back(like_nested(dy, np.negative)), np.negative)
+        return same_outputs(found, opposite, rtol=1e-6, atol=1e-9)
     except (Exception, SystemExit, GeneratorExit):  # not so, or it raises however it is called
         return False
+
+
+def _is_several(value: Any) -> bool:
+    return isinstance(value, tuple | list)
 
 
 def selected(functions: ForwardBackward, names: Sequence[str]) -> ForwardBackward:

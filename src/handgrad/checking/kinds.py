@@ -145,6 +145,8 @@ KINDS: Final = EDITS | {
         "unknown": "wrong, and nothing tried explains it",
         "random": "forward gives something else on every call",
         "kink": "right, at inputs where the slopes ahead and behind differ",
+        "convention": "right, if it is called as the remark says",
+        "guard": "right, but for the number that keeps forward from dividing by 0",
         "constant": "None comes back, which says that the input is a constant",
     }.items()
 }

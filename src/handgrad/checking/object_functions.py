@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking.arguments import accepted, required_names
-from handgrad.checking.attributes import RATE, Held, Methods, attributes
-from handgrad.checking.calling import Convention
-from handgrad.checking.object_arrays import clear, get, put, set_rates, twin_of
+from handgrad.checking.attributes import RATE, Held, Methods, attributes, warmed
+from handgrad.checking.calling import Convention, scaled
+from handgrad.checking.object_arrays import RETURNED, clear, get, put, set_rates, twin_of
 from handgrad.checking.op_functions import with_options
 from handgrad.checking.trial import in_order
 from handgrad.forward_backward import ForwardBackward
@@ -57,6 +57,11 @@ class Called:
         return with_options(forward, self.options), backward
 
     @property
+    def takes_cotangent(self) -> bool:
+        """Return whether backward is given what flows back, and not the 1 of a loss."""
+        return self.convention is None or "dy" in self.convention.roles
+
+    @property
     def takes_rate(self) -> bool:
         return self.convention is not None and "rate" in self.convention.roles
 
@@ -75,8 +80,13 @@ def with_attributes(
         pair.takes_rate,
     )
     found = attributes(owner, methods, arrays)
+    if (warm := warmed(owner, methods, arrays)) is not None:
+        drawn = attributes(warm, methods, arrays)
+        if len(drawn.parameters) > len(found.parameters):
+            owner, found = warm, drawn
     unjudged = (*functions.unjudged, *found.unjudged)
-    notes = (_STATEFUL,) if found.is_stateful and not found.steps else ()
+    notes = functions.notes
+    notes += (_STATEFUL,) if found.is_stateful and not found.steps else ()
     try:
         start = twin_of(owner)
     except Exception:  # an object that cannot be copied is called itself
@@ -111,7 +121,9 @@ def with_attributes(
 
         def gradient(name: str) -> Any:
             now = get(twin, found.gradients[name])
-            return (begun[name] - now) / RATE if name in found.steps else now
+            now = (begun[name] - now) / RATE if name in found.steps else now
+            is_scaled = pair.takes_cotangent or found.gradients[name][0] == RETURNED
+            return now if is_scaled or np.size(dy) != 1 else scaled(now, dy)
 
         return (*of_inputs, *(gradient(name) for name in found.gradients))
 

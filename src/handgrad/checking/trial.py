@@ -21,6 +21,7 @@ from handgrad.differences.directional import (
     elementwise,
 )
 from handgrad.forward_backward import ForwardBackward
+from handgrad.seeding import seeded
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -204,7 +205,8 @@ def _as_array(values: list[Any]) -> Any:
 def guarded(functions: ForwardBackward, arrays: Arrays) -> ForwardBackward:
     """The same, each exception of its own an Exception, and its gradients in order.
 
-    An interrupt by the user remains one.
+    An interrupt by the user remains one. What forward draws, as dropout does, is the same in every
+    call, unless it has a generator of its own that nothing puts back.
     """
 
     def kept(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -223,7 +225,11 @@ def guarded(functions: ForwardBackward, arrays: Arrays) -> ForwardBackward:
     def backward(dy: Any, cache: Any) -> tuple[Any, ...]:
         return tuple(in_order(functions, shapes, functions.backward(dy, cache)))
 
-    return replace(functions, forward=kept(functions.forward), backward=kept(backward))
+    def forward(*given: Any) -> Any:
+        with seeded(0):
+            return functions.forward(*given)
+
+    return replace(functions, forward=kept(forward), backward=kept(backward))
 
 
 def raised(what: str, error: BaseException) -> Fault:

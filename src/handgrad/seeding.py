@@ -1,0 +1,33 @@
+"""Random numbers that come out the same every time, of generators that belong to nobody."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Let what code draws from the generators of Python, NumPy and PyTorch come from `seed`.
+
+    Afterwards these go on as if nothing had been drawn.
+    """
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002  layers draw from it
+    torch: Any = sys.modules.get("torch")
+    of_torch = None if torch is None else torch.get_rng_state()
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002
+    if torch is not None:
+        torch.manual_seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002
+        if torch is not None:
+            torch.set_rng_state(of_torch)
