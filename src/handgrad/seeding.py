@@ -18,16 +18,17 @@ def seeded(seed: int) -> Iterator[None]:
     Afterwards these go on as if nothing had been drawn.
     """
     states = random.getstate(), np.random.get_state()  # noqa: NPY002  layers draw from it
-    torch: Any = sys.modules.get("torch")
-    of_torch = None if torch is None else torch.get_rng_state()
+    # Its functions would make it every device's, in more Python than a small forward has.
+    generator: Any = getattr(sys.modules.get("torch"), "default_generator", None)
+    of_torch = None if generator is None else generator.get_state()
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002
-    if torch is not None:
-        torch.manual_seed(seed)
+    if generator is not None:
+        generator.manual_seed(seed)
     try:
         yield
     finally:
         random.setstate(states[0])
         np.random.set_state(states[1])  # noqa: NPY002
-        if torch is not None:
-            torch.set_rng_state(of_torch)
+        if generator is not None:
+            generator.set_state(of_torch)
