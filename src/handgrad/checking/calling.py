@@ -163,6 +163,8 @@ def with_settings(
     backward: Function, values: tuple[Any, ...], options: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a backward, with those settings of forward that it has arguments for."""
+    if not options:
+        return values, {}
     try:
         names = list(inspect.signature(backward).parameters)
     except (TypeError, ValueError):

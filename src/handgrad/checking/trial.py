@@ -206,7 +206,8 @@ def guarded(functions: ForwardBackward, arrays: Arrays) -> ForwardBackward:
     """The same, each exception of its own an Exception, and its gradients in order.
 
     An interrupt by the user remains one. What forward draws, as dropout does, is the same in every
-    call, unless it has a generator of its own that nothing puts back.
+    call, unless it has a generator of its own that nothing puts back. Where its first call draws
+    nothing, the generators are left alone from then on.
     """
 
     def kept(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -225,9 +226,16 @@ def guarded(functions: ForwardBackward, arrays: Arrays) -> ForwardBackward:
     def backward(dy: Any, cache: Any) -> tuple[Any, ...]:
         return tuple(in_order(functions, shapes, functions.backward(dy, cache)))
 
+    draws = True
+
     def forward(*given: Any) -> Any:
-        with seeded(0):
+        nonlocal draws
+        if not draws:
             return functions.forward(*given)
+        with seeded(0) as has_drawn:
+            found = functions.forward(*given)
+            draws = has_drawn()
+        return found
 
     return replace(functions, forward=kept(forward), backward=kept(backward))
 
