@@ -90,7 +90,7 @@ def test_the_checker_finds_nothing() -> None:
 
 def test_notes_are_printed() -> None:
     page = hg.notes(model(tied=True, blocks=1), text(2, 4)).to_markdown()
-    assert "angles" in page
+    assert r"\theta_{1}^{(1)} = (o, o + 1, \cdots, o + 3)" in page
     assert "gate" in page
 
 
