@@ -132,7 +132,7 @@ def checked(case: Case, checkout: Path) -> Found:
 
 
 def _telling(fault: dict[str, Any]) -> tuple[bool, bool, bool, float]:
-    """How much a fault says: of a gradient, with a cause, with a line."""
+    """The order of faults by what they say: of a gradient, with a cause, with a line."""
     sure = fault["confidence"]
     return bool(fault["gradient"]), sure > 0, bool(fault["line"]), sure
 

@@ -138,7 +138,7 @@ def test_a_derived_backward_is_tried_on_what_its_forward_keeps():
 
 
 def apart(a, b):
-    """Of each point the distance to the nearest one of the others, both ways."""
+    """The distance of each point to the nearest one of the others, both ways."""
     d = ((a[:, None] - b) ** 2).sum(-1)
     return d.min(0).mean() + d.min(1).mean()
 

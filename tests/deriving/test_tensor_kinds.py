@@ -85,7 +85,7 @@ def solved(x):
 
 
 def gram_solved(x):
-    """Where x is the same everywhere its squares have no inverse."""
+    """The squares of an x that is the same everywhere have no inverse."""
     return torch.linalg.solve(x.T @ x, x.sum(0)) * x.new_tensor(2.0, dtype=torch.float)
 
 

@@ -114,7 +114,7 @@ def test_keys_step_forward_and_then_back(tmp_path):
 @slow
 @pytest.mark.parametrize("target", ["attention", "block"])
 def test_the_keyboard_reaches_what_scrolls_and_no_landmark_is_twice(target, tmp_path):
-    """What axe-core asks of such a page: it found these two faults before."""
+    """Such a page has none of the two faults that axe-core found before."""
     found = acted(
         page_of(target),
         """

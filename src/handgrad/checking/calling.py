@@ -61,7 +61,7 @@ class Convention:
 
     @property
     def note(self) -> str:
-        """What a user has to know of a backward that is right in this way; "" for the usual."""
+        """A remark on a backward that is right in this way; "" for the usual."""
         if self.roles == ("one",):
             return "backward does not use what flows back: right where a network ends in this loss"
         if self.roles == ("output",):

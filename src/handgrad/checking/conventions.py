@@ -23,6 +23,7 @@ from handgrad.checking.object_arrays import twin_of
 from handgrad.checking.tensors import as_arrays, uses_torch
 from handgrad.checking.trial import leaves, random_like, same_outputs
 from handgrad.checking.withheld import withheld
+from handgrad.differences.directional import directional
 
 _COTANGENT: Final = re.compile(
     r"(d|g|grad|delta|error|err|upstream|ct|cotangent|adjoint|top_diff|accum_grad)"
@@ -40,9 +41,8 @@ _OUTPUT: Final = re.compile(r"y|out|output\w*|a|s|z|y_hat|y_pred|probs?|result",
 
 _RATE: Final = re.compile(r"lr|eta|alpha|rate|learning_?rate|step_size|learn_rate", re.IGNORECASE)
 
-#: A step of central differences, and the part of its size by which a right derivative may differ
-#: from them: enough to tell one reading of an argument from another.
-_STEP: Final = 1e-5
+#: The part of its size by which a right derivative may differ from differences, beside their own
+#: error: enough to tell one reading of an argument from another.
 _AGREES: Final = 1e-6
 
 #: Names of labels and masks, which have no gradient as a rule.
@@ -207,15 +207,15 @@ def _is_right(
     (dx,) = map(np.asarray, back(copy.deepcopy(dy), kept))
     direction = rng.standard_normal(arrays[i].shape)
 
-    def moved(step: float) -> Any:
-        return run(*arrays[:i], arrays[i] + step * direction, *arrays[i + 1 :], **options)[0]
+    def value(at: Mapping[str, Any]) -> float:
+        return float(np.sum(dy * run(*arrays[:i], at["x"], *arrays[i + 1 :], **options)[0]))
 
-    difference = (np.asarray(moved(_STEP)) - moved(-_STEP)) / (2.0 * _STEP)
     if dx.shape != direction.shape:
         return False
-    size = np.sum(np.abs(dx * direction)) + np.sum(np.abs(dy * difference))
-    apart = np.abs(np.sum(dx * direction) - np.sum(dy * difference))
-    return bool(apart <= _AGREES * size)
+    found = directional(value, {"x": arrays[i]}, {"x": direction})
+    size = np.sum(np.abs(dx * direction)) + np.abs(found.value)
+    apart = np.abs(np.sum(dx * direction) - found.value)
+    return bool(apart <= found.bound + _AGREES * size)
 
 
 def is_derivative(backward: Function, required: Sequence[str], arguments: Sequence[str]) -> bool:

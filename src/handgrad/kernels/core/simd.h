@@ -28,9 +28,8 @@ constexpr int kVectorBytes = 16;
 constexpr int kVectorRegisters = 16;
 #endif
 
-// True of the set that runs on every CPU of an architecture with better ones. It is installed
-// beside the best set of the machine, for the day that the installation moves, and is to compile
-// quickly.
+// True of the set that runs on every CPU of an architecture with better ones: it is the last
+// resort, and is to compile quickly.
 #if defined(__x86_64__) && !defined(__AVX__)
 constexpr bool kFallback = true;
 #else
