@@ -88,7 +88,7 @@ def test_hooks_run_what_ci_runs() -> None:
         (["src/handgrad/ops/samples/gru.py"], {"tests/ops"}),
         (["src/handgrad/models/gpt.py", "tests/models/test_gpt.py"], {"tests/models"}),
         (["src/handgrad/checking/rounding/table.py"], {"tests/checking"}),
-        (["src/handgrad/kernels/core/matmul.h"], {"tests/kernels"}),
+        (["src/handgrad/kernels/core/gemm/matmul.h"], {"tests/kernels"}),
         (["src/handgrad/products.py"], {"tests/test_products.py"}),
         (["tests/test_pages.py", "tests/tolerances.py"], {"tests/test_pages.py"}),
         (["src/handgrad/nowhere.py"], set()),

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/convolution_micro_kernels.h"
-#include "core/strided_micro_kernel.h"
+#include "core/conv/convolution_micro_kernels.h"
+#include "core/gemm/strided_micro_kernel.h"
 
 using namespace handgrad;
 

@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/memory.h"
-#include "core/threads.h"
+#include "core/runtime/memory.h"
+#include "core/runtime/threads.h"
 
 using namespace handgrad;
 

@@ -1,4 +1,4 @@
-"""The largest errors that core/vectormath.h states, against arithmetic of twice the precision."""
+"""The largest errors that vectormath.h states, against arithmetic of twice the precision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from handgrad.ops import attention
 
 pytestmark = pytest.mark.skipif(kernels.native is None, reason="the kernels were not compiled")
 
-#: In units in the last place: (float32, float64), as in the table of core/vectormath.h.
+#: In units in the last place: (float32, float64), as in the table of core/simd/vectormath.h.
 BOUNDS = {
     "exp": (1.5, 1.5),
     "log": (1.0, 1.0),

@@ -27,16 +27,16 @@ ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = Path("src/handgrad")
 #: C++ whose mathematics tests cover; the rest of core decides in which order, not what.
 MATHS: Final = (
-    "activation.h",
-    "epilogue.h",
-    "row_norm.h",
-    "rows.h",
-    "sweep.h",
-    "vectormath.h",
-    "pooling.h",
-    "decoder_cells.h",
-    "decoder_scores.h",
-    "state_attention.h",
+    "elementwise/activation.h",
+    "gemm/epilogue.h",
+    "rowwise/row_norm.h",
+    "rowwise/rows.h",
+    "elementwise/sweep.h",
+    "simd/vectormath.h",
+    "conv/pooling.h",
+    "recurrent/decoder_cells.h",
+    "recurrent/decoder_scores.h",
+    "attention/state_attention.h",
 )
 #: Seconds for the tests of one file, of one part, and for all: several times what they take. A
 #: mutant that loops for ever is noticed too.

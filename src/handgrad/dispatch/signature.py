@@ -26,7 +26,7 @@ from handgrad.errors import ArgumentError
 
 _takes_complex: Final[ContextVar[bool]] = ContextVar("handgrad.takes_complex", default=False)
 
-# As core/array.cpp numbers them.
+# As core/binding/array.cpp numbers them.
 FLOATS: Final = 1
 INTEGERS: Final = 2
 BOOLEANS: Final = 4

@@ -1,10 +1,10 @@
-"""The native number of the activation of a fused op; see core/activation.h."""
+"""The native number of the activation of a fused op; see core/elementwise/activation.h."""
 
 from __future__ import annotations
 
 from typing import Final
 
-#: In the order of core/activation.h; the two forms of gelu are two activations there.
+#: In the order of core/elementwise/activation.h; the two forms of gelu are two activations there.
 _NAMES: Final = (
     "identity",
     "relu",

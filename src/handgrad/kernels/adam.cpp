@@ -1,5 +1,5 @@
 // Adam: m = β₁m + (1 − β₁)g,  v = β₂v + (1 − β₂)g²,  p = p − lr · m̂/(√v̂ + ε), with g = ∂L/∂p + λp.
-#include "core/sweep.h"
+#include "core/elementwise/sweep.h"
 
 namespace handgrad {
 namespace {

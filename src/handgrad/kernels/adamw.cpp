@@ -1,6 +1,6 @@
 // AdamW: p = (1 − lr λ)p, then m = β₁m + (1 − β₁)g,  v = β₂v + (1 − β₂)g²,  p = p − lr · m̂/(√v̂ +
 // ε).
-#include "core/sweep.h"
+#include "core/elementwise/sweep.h"
 
 namespace handgrad {
 namespace {

@@ -1,5 +1,5 @@
 // Additive attention between its matrix products: u = tanh(a_s + a_h), scores, weights and sums.
-#include "core/state_attention.h"
+#include "core/attention/state_attention.h"
 
 namespace handgrad {
 namespace {

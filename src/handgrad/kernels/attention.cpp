@@ -1,12 +1,12 @@
-// Attention; how is in core/attention.h.
-#include "core/attention.h"
+// Attention; how is in core/attention/attention.h.
+#include "core/attention/attention.h"
 
-#include "core/binding.h"
-#include "core/check.h"
-#include "core/gil.h"
-#include "core/lengths.h"
-#include "core/memory.h"
-#include "core/rows.h"
+#include "core/binding/binding.h"
+#include "core/binding/check.h"
+#include "core/binding/lengths.h"
+#include "core/rowwise/rows.h"
+#include "core/runtime/gil.h"
+#include "core/runtime/memory.h"
 
 namespace handgrad {
 namespace {

@@ -1,4 +1,4 @@
-"""Kernel of `ops.attention`: the matrix of weights is never stored, see core/attention.h.
+"""Kernel of `ops.attention`: the matrix of weights is never stored, see core/attention/attention.h.
 
 q, k, v and dy are read through their strides, and y, dq, dk and dv lie in memory as q, k and v do.
 Heads are mostly views, (N, T, H, d) seen as (N, H, T, d), of what projections make and take.

@@ -1,11 +1,11 @@
 // Average pooling: the mean of every window; its count comes from Python, one per window.
 #include <nanobind/stl/array.h>
 
-#include "core/binding.h"
-#include "core/gil.h"
-#include "core/pooling.h"
-#include "core/simd.h"
-#include "core/threads.h"
+#include "core/binding/binding.h"
+#include "core/conv/pooling.h"
+#include "core/runtime/gil.h"
+#include "core/runtime/threads.h"
+#include "core/simd/simd.h"
 
 namespace handgrad {
 namespace {

@@ -6,12 +6,12 @@
 // x and dx, whatever the activation.
 #include <cmath>
 
-#include "core/activation.h"
-#include "core/binding.h"
-#include "core/check.h"
-#include "core/gil.h"
-#include "core/moments.h"
-#include "core/rows.h"
+#include "core/binding/binding.h"
+#include "core/binding/check.h"
+#include "core/elementwise/activation.h"
+#include "core/rowwise/moments.h"
+#include "core/rowwise/rows.h"
+#include "core/runtime/gil.h"
 
 namespace handgrad {
 namespace {

@@ -1,9 +1,9 @@
 // Binary cross-entropy on logits: l = w (p t softplus(−x) + (1 − t) softplus(x)), and its slope.
-#include "core/binding.h"
-#include "core/check.h"
-#include "core/elementwise.h"
-#include "core/gil.h"
-#include "core/vectormath.h"
+#include "core/binding/binding.h"
+#include "core/binding/check.h"
+#include "core/elementwise/elementwise.h"
+#include "core/runtime/gil.h"
+#include "core/simd/vectormath.h"
 
 namespace handgrad {
 namespace {

@@ -1,7 +1,7 @@
 // The sum of squares behind a global norm, in float64 and in one order whatever the threads.
-#include "core/binding.h"
-#include "core/elementwise.h"
-#include "core/gil.h"
+#include "core/binding/binding.h"
+#include "core/elementwise/elementwise.h"
+#include "core/runtime/gil.h"
 
 namespace handgrad {
 namespace {

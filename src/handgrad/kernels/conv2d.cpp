@@ -1,12 +1,12 @@
 // Convolution of images: forward, and backward in one sweep over the images.
 #include <nanobind/stl/array.h>
 
-#include "core/activation.h"
-#include "core/binding.h"
-#include "core/convolution.h"
-#include "core/elementwise.h"
-#include "core/gil.h"
-#include "core/winograd.h"
+#include "core/binding/binding.h"
+#include "core/conv/convolution.h"
+#include "core/conv/winograd.h"
+#include "core/elementwise/activation.h"
+#include "core/elementwise/elementwise.h"
+#include "core/runtime/gil.h"
 
 namespace handgrad {
 namespace {

@@ -1,10 +1,10 @@
 // Transposed convolution: the input gradient of a convolution as the forward pass. In its geometry
-// y is the image and x the output; see core/convolution.h.
+// y is the image and x the output; see core/conv/convolution.h.
 #include <nanobind/stl/array.h>
 
-#include "core/binding.h"
-#include "core/convolution.h"
-#include "core/gil.h"
+#include "core/binding/binding.h"
+#include "core/conv/convolution.h"
+#include "core/runtime/gil.h"
 
 namespace handgrad {
 namespace {

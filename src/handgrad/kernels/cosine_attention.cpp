@@ -1,5 +1,5 @@
 // Cosine attention: lengths of the states, scores, weights and sums, a state at a time.
-#include "core/state_attention.h"
+#include "core/attention/state_attention.h"
 
 namespace handgrad {
 namespace {

@@ -7,12 +7,12 @@
 // reduction is the loss. Both stay in arrays, as Python need not know the divisor to go backward.
 #include <cmath>
 
-#include "core/binding.h"
-#include "core/check.h"
-#include "core/gil.h"
-#include "core/indices.h"
-#include "core/log_softmax.h"
-#include "core/rows.h"
+#include "core/binding/binding.h"
+#include "core/binding/check.h"
+#include "core/binding/indices.h"
+#include "core/rowwise/log_softmax.h"
+#include "core/rowwise/rows.h"
+#include "core/runtime/gil.h"
 
 namespace handgrad {
 namespace {

@@ -10,14 +10,14 @@
 #include <cmath>
 #include <limits>
 
-#include "core/binding.h"
-#include "core/check.h"
-#include "core/gil.h"
-#include "core/indices.h"
-#include "core/lengths.h"
-#include "core/log_softmax.h"
-#include "core/memory.h"
-#include "core/threads.h"
+#include "core/binding/binding.h"
+#include "core/binding/check.h"
+#include "core/binding/indices.h"
+#include "core/binding/lengths.h"
+#include "core/rowwise/log_softmax.h"
+#include "core/runtime/gil.h"
+#include "core/runtime/memory.h"
+#include "core/runtime/threads.h"
 
 namespace handgrad {
 namespace {

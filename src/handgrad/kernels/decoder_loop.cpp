@@ -7,14 +7,14 @@
 // Sequences do not wait for each other: a thread takes a few through all steps, up to MR of them,
 // and packs the weight once for all of them. Every sum has an order of its own that neither their
 // number nor the threads change.
-#include "core/binding.h"
-#include "core/check.h"
-#include "core/decoder_cells.h"
-#include "core/decoder_scores.h"
-#include "core/epilogue.h"
-#include "core/gil.h"
-#include "core/lengths.h"
-#include "core/packed_matrix.h"
+#include "core/binding/binding.h"
+#include "core/binding/check.h"
+#include "core/binding/lengths.h"
+#include "core/gemm/epilogue.h"
+#include "core/gemm/packed_matrix.h"
+#include "core/recurrent/decoder_cells.h"
+#include "core/recurrent/decoder_scores.h"
+#include "core/runtime/gil.h"
 
 namespace handgrad {
 namespace {

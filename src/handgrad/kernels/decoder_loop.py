@@ -15,7 +15,7 @@ from handgrad.kernels.spec import KernelSpec
 assert native is not None
 _forward, _backward = native.decoder_loop_forward, native.decoder_loop_backward
 
-#: In the order of core/decoder_scores.h and core/decoder_cells.h.
+#: In the order of core/recurrent/decoder_scores.h and core/recurrent/decoder_cells.h.
 _SCORES: Final = ("additive", "cosine", "dot")
 _CELLS: Final = ("sigmoid", "tanh", "gru")
 

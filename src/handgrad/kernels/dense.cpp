@@ -1,12 +1,12 @@
 // Dense: h = f(x Wᵀ + b) and its three gradients, each one tiled product.
-#include "core/bf16.h"
-#include "core/binding.h"
-#include "core/check.h"
-#include "core/epilogue.h"
-#include "core/gil.h"
-#include "core/memory.h"
-#include "core/rows.h"
-#include "core/vector_product.h"
+#include "core/binding/binding.h"
+#include "core/binding/check.h"
+#include "core/gemm/bf16.h"
+#include "core/gemm/epilogue.h"
+#include "core/gemm/vector_product.h"
+#include "core/rowwise/rows.h"
+#include "core/runtime/gil.h"
+#include "core/runtime/memory.h"
 
 namespace handgrad {
 namespace {

@@ -1,9 +1,9 @@
 // Dropout: y = x mask/(1 − p), the mask decided by one drawn number per value; `residual`, where
 // given, is added.
-#include "core/binding.h"
-#include "core/check.h"
-#include "core/elementwise.h"
-#include "core/gil.h"
+#include "core/binding/binding.h"
+#include "core/binding/check.h"
+#include "core/elementwise/elementwise.h"
+#include "core/runtime/gil.h"
 
 namespace handgrad {
 namespace {

@@ -1,11 +1,11 @@
 // Embedding: y_n = W[token_n], and dW[v] = Σ dy_n over the n with token_n = v.
 #include <algorithm>
 
-#include "core/binding.h"
-#include "core/check.h"
-#include "core/gil.h"
-#include "core/indices.h"
-#include "core/rows.h"
+#include "core/binding/binding.h"
+#include "core/binding/check.h"
+#include "core/binding/indices.h"
+#include "core/rowwise/rows.h"
+#include "core/runtime/gil.h"
 
 namespace handgrad {
 namespace {

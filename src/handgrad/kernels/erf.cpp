@@ -1,5 +1,5 @@
 // The error function.
-#include "core/activation_op.h"
+#include "core/elementwise/activation_op.h"
 
 namespace handgrad {
 namespace {

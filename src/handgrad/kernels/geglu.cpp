@@ -1,5 +1,5 @@
 // GEGLU: y = a Φ(a) b of the two halves of each row, exact and in its tanh form.
-#include "core/gated_op.h"
+#include "core/elementwise/gated_op.h"
 
 namespace handgrad {
 namespace {

@@ -1,5 +1,5 @@
 // GELU: y = x Φ(x), exact and in its tanh form.
-#include "core/activation_op.h"
+#include "core/elementwise/activation_op.h"
 
 namespace handgrad {
 namespace {

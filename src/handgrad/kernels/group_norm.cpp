@@ -6,11 +6,11 @@
 // belong to channels, of which a row has several, each with `size` values.
 #include <cmath>
 
-#include "core/binding.h"
-#include "core/check.h"
-#include "core/gil.h"
-#include "core/moments.h"
-#include "core/rows.h"
+#include "core/binding/binding.h"
+#include "core/binding/check.h"
+#include "core/rowwise/moments.h"
+#include "core/rowwise/rows.h"
+#include "core/runtime/gil.h"
 
 namespace handgrad {
 namespace {

@@ -1,5 +1,5 @@
 // Layer normalisation: y = γ (x − μ)/√(σ² + eps) + β over each row.
-#include "core/row_norm.h"
+#include "core/rowwise/row_norm.h"
 
 namespace handgrad {
 namespace {

@@ -1,5 +1,5 @@
 // Leaky ReLU: y = x where x > 0, else slope · x.
-#include "core/activation_op.h"
+#include "core/elementwise/activation_op.h"
 
 namespace handgrad {
 namespace {

@@ -1,7 +1,8 @@
-// LSTM: what a step does between its products; the steps themselves are in core/recurrence.h.
-#include "core/gil.h"
-#include "core/recurrence.h"
-#include "core/vectormath.h"
+// LSTM: what a step does between its products; the steps themselves are in
+// core/recurrent/recurrence.h.
+#include "core/recurrent/recurrence.h"
+#include "core/runtime/gil.h"
+#include "core/simd/vectormath.h"
 
 namespace handgrad {
 namespace {

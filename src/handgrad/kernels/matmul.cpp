@@ -1,11 +1,11 @@
 // Matrix products: C = A B with any strides, single or in a batch.
-#include "core/matmul.h"
+#include "core/gemm/matmul.h"
 
-#include "core/bf16.h"
-#include "core/binding.h"
-#include "core/check.h"
-#include "core/gil.h"
-#include "core/vector_product.h"
+#include "core/binding/binding.h"
+#include "core/binding/check.h"
+#include "core/gemm/bf16.h"
+#include "core/gemm/vector_product.h"
+#include "core/runtime/gil.h"
 
 namespace handgrad {
 namespace {

@@ -1,4 +1,4 @@
-"""Kernel of `ops.matmul`: the tiled product of core/matmul.h, or core/vector_product.h."""
+"""Kernel of `ops.matmul`: the tiled product of core/gemm/matmul.h, or vector_product.h there."""
 
 from __future__ import annotations
 

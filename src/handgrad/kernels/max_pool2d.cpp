@@ -4,11 +4,11 @@
 #include <atomic>
 #include <limits>
 
-#include "core/binding.h"
-#include "core/gil.h"
-#include "core/pooling.h"
-#include "core/simd.h"
-#include "core/threads.h"
+#include "core/binding/binding.h"
+#include "core/conv/pooling.h"
+#include "core/runtime/gil.h"
+#include "core/runtime/threads.h"
+#include "core/simd/simd.h"
 
 namespace handgrad {
 namespace {

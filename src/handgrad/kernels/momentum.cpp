@@ -1,5 +1,5 @@
 // Momentum: μ = βμ + (1 − τ)g,  p = p − lr · μ, with g = ∂L/∂p + λp.
-#include "core/sweep.h"
+#include "core/elementwise/sweep.h"
 
 namespace handgrad {
 namespace {

@@ -1,5 +1,5 @@
 // Nesterov: μ = βμ + g,  p = p − lr · (g + βμ), with g = ∂L/∂p + λp.
-#include "core/sweep.h"
+#include "core/elementwise/sweep.h"
 
 namespace handgrad {
 namespace {

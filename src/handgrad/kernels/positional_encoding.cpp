@@ -1,8 +1,8 @@
 // Positional encoding: y = x + P, one row of P for every step.
-#include "core/binding.h"
-#include "core/check.h"
-#include "core/gil.h"
-#include "core/rows.h"
+#include "core/binding/binding.h"
+#include "core/binding/check.h"
+#include "core/rowwise/rows.h"
+#include "core/runtime/gil.h"
 
 namespace handgrad {
 namespace {

@@ -1,5 +1,5 @@
 // ReLU: y = max(x, 0).
-#include "core/activation_op.h"
+#include "core/elementwise/activation_op.h"
 
 namespace handgrad {
 namespace {

@@ -1,5 +1,5 @@
 // RMS normalisation: y = γ x/√(mean(x²) + eps) over each row.
-#include "core/row_norm.h"
+#include "core/rowwise/row_norm.h"
 
 namespace handgrad {
 namespace {

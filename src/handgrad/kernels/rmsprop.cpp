@@ -1,5 +1,5 @@
 // RMSProp: v = αv + (1 − α)g²,  p = p − lr · g/(√v + ε), with g = ∂L/∂p + λp.
-#include "core/sweep.h"
+#include "core/elementwise/sweep.h"
 
 namespace handgrad {
 namespace {

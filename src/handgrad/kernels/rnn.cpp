@@ -1,7 +1,8 @@
-// RNN: what a step does between its products; the steps themselves are in core/recurrence.h.
-#include "core/activation.h"
-#include "core/gil.h"
-#include "core/recurrence.h"
+// RNN: what a step does between its products; the steps themselves are in
+// core/recurrent/recurrence.h.
+#include "core/elementwise/activation.h"
+#include "core/recurrent/recurrence.h"
+#include "core/runtime/gil.h"
 
 namespace handgrad {
 namespace {

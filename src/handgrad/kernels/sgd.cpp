@@ -1,5 +1,5 @@
 // SGD: g = ∂L/∂p + λp,  p = p − lr · g.
-#include "core/sweep.h"
+#include "core/elementwise/sweep.h"
 
 namespace handgrad {
 namespace {

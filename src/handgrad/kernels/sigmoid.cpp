@@ -1,5 +1,5 @@
 // Sigmoid: y = 1/(1 + exp(−x)).
-#include "core/activation_op.h"
+#include "core/elementwise/activation_op.h"
 
 namespace handgrad {
 namespace {

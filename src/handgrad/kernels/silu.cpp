@@ -1,5 +1,5 @@
 // SiLU: y = x σ(x).
-#include "core/activation_op.h"
+#include "core/elementwise/activation_op.h"
 
 namespace handgrad {
 namespace {

@@ -1,11 +1,11 @@
 // Softmax: y_i = exp(x_i − max x) / Σ_j exp(x_j − max x) along one axis.
 #include <cmath>
 
-#include "core/binding.h"
-#include "core/check.h"
-#include "core/gil.h"
-#include "core/rows.h"
-#include "core/vectormath.h"
+#include "core/binding/binding.h"
+#include "core/binding/check.h"
+#include "core/rowwise/rows.h"
+#include "core/runtime/gil.h"
+#include "core/simd/vectormath.h"
 
 namespace handgrad {
 namespace {

@@ -1,8 +1,8 @@
 // Squared error: (x − t)², summed or value by value.
-#include "core/binding.h"
-#include "core/check.h"
-#include "core/elementwise.h"
-#include "core/gil.h"
+#include "core/binding/binding.h"
+#include "core/binding/check.h"
+#include "core/elementwise/elementwise.h"
+#include "core/runtime/gil.h"
 
 namespace handgrad {
 namespace {

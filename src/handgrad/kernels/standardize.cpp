@@ -1,5 +1,5 @@
 // Standardisation: y = (x − μ)/√(σ² + eps) over each row; the Python side brings the axes together.
-#include "core/row_norm.h"
+#include "core/rowwise/row_norm.h"
 
 namespace handgrad {
 namespace {

@@ -1,5 +1,5 @@
 // SwiGLU: y = a σ(a) b of the two halves of each row.
-#include "core/gated_op.h"
+#include "core/elementwise/gated_op.h"
 
 namespace handgrad {
 namespace {

@@ -1,9 +1,9 @@
-// The functions of core/vectormath.h on arrays, for the test of their precision.
-#include "core/vectormath.h"
+// The functions of core/simd/vectormath.h on arrays, for the test of their precision.
+#include "core/simd/vectormath.h"
 
-#include "core/binding.h"
-#include "core/check.h"
-#include "core/elementwise.h"
+#include "core/binding/binding.h"
+#include "core/binding/check.h"
+#include "core/elementwise/elementwise.h"
 
 namespace handgrad {
 namespace {

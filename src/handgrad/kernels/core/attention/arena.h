@@ -1,7 +1,7 @@
 // Memory of this thread for one piece of work, handed out part by part, on cache lines.
 #pragma once
 
-#include "core/threads.h"
+#include "core/runtime/threads.h"
 
 namespace handgrad::attention {
 

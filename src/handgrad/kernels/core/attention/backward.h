@@ -4,9 +4,9 @@
 #include "core/attention/mask.h"
 #include "core/attention/products.h"
 #include "core/attention/rows.h"
-#include "core/bf16.h"
-#include "core/elementwise.h"
-#include "core/vectormath.h"
+#include "core/elementwise/elementwise.h"
+#include "core/gemm/bf16.h"
+#include "core/simd/vectormath.h"
 
 namespace handgrad::attention {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "core/matmul.h"
+#include "core/gemm/matmul.h"
 
 namespace handgrad::attention {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "core/attention/call.h"
-#include "core/elementwise.h"
-#include "core/vectormath.h"
+#include "core/elementwise/elementwise.h"
+#include "core/simd/vectormath.h"
 
 namespace handgrad::attention {
 

@@ -5,7 +5,7 @@
 #include "core/attention/products.h"
 #include "core/attention/rows.h"
 #include "core/attention/softmax.h"
-#include "core/bf16.h"
+#include "core/gemm/bf16.h"
 
 namespace handgrad::attention {
 

@@ -3,7 +3,7 @@
 
 #include "core/attention/arena.h"
 #include "core/attention/call.h"
-#include "core/pack.h"
+#include "core/gemm/pack.h"
 
 namespace handgrad::attention {
 

@@ -8,10 +8,10 @@
 // `width` is how many values a row has; each class pads what it holds to the shape of its products.
 #pragma once
 
-#include "core/amx.h"
 #include "core/attention/arena.h"
 #include "core/attention/call.h"
-#include "core/strided_micro_kernel.h"
+#include "core/gemm/amx.h"
+#include "core/gemm/strided_micro_kernel.h"
 
 namespace handgrad::attention {
 

@@ -1,9 +1,9 @@
-// The operands and products of products.h in Bf16x2 (core/bf16x2_product.h). All operands are
+// The operands and products of products.h in Bf16x2 (core/gemm/bf16x2_product.h). All operands are
 // padded with zeros to whole sides, so that no NaN enters from beyond them.
 #pragma once
 
 #include "core/attention/products.h"
-#include "core/bf16x2_product.h"
+#include "core/gemm/bf16x2_product.h"
 
 namespace handgrad::attention {
 

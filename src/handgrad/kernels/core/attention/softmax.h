@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/attention/call.h"
-#include "core/vectormath.h"
+#include "core/simd/vectormath.h"
 
 namespace handgrad::attention {
 

@@ -1,0 +1,117 @@
+// Gathering an operand of the tiled product into micro-panels: for each k in turn, `width` lanes
+// side by side.
+#pragma once
+
+#include <algorithm>
+
+#include "core/simd/simd.h"
+
+namespace handgrad {
+
+// panel[p · width + l] for kLanes lanes l and p < k <= kLanes, from rows that lie along k: lane(l)
+// points at the first value of lane l, null for a lane of zeros.
+template <class T, class LanePointer>
+void pack_transposed_square(T* panel, int width, int fits, int k, const LanePointer& lane) {
+    constexpr int n = kLanes<T>;
+    Vec<T> rows[n];
+#pragma GCC unroll 16
+    for (int l = 0; l < n; l++) {
+        const T* row = lane(l);
+        rows[l] = row == nullptr ? Vec<T>{} : k == n ? load(row) : masked_load(row, k);
+    }
+    transpose<T>(rows);
+    if (k == n && fits == n) {
+#pragma GCC unroll 16
+        for (int p = 0; p < n; p++) store(panel + p * width, rows[p]);
+    } else if (k == n && fits == width) {
+        // Whole vectors as far as they stay inside the square: the next row overwrites the rest.
+        for (int p = 0; p < n; p++)
+            if (p * width + n <= n * width)
+                store(panel + p * width, rows[p]);
+            else
+                masked_store(panel + p * width, rows[p], fits);
+    } else {
+        for (int p = 0; p < k; p++) masked_store(panel + p * width, rows[p], fits);
+    }
+}
+
+// Packs a matrix with any strides: value (lane, p) is at data[lane · lane_stride + p · k_stride].
+template <class T>
+struct StridedPack {
+    const T* data;
+    long lane_stride;
+    long k_stride;
+
+    bool lanes_adjacent() const { return lane_stride == 1; }
+    const T* at(long lane, long p) const { return data + lane * lane_stride + p * k_stride; }
+
+    // panel[p · width + l] = value (first + l, first_k + p) for l < lanes; zero for lanes <= l <
+    // width.
+    void operator()(T* panel, int width, long first, int lanes, long first_k, long k) const {
+        const T* source = at(first, first_k);
+        if (lane_stride == 1) {
+            copy_rows(panel, width, source, lanes, k);
+        } else if (k_stride == 1) {
+            copy_transposed(panel, width, source, lanes, k);
+        } else {
+            for (long p = 0; p < k; p++)
+                for (int l = 0; l < width; l++)
+                    panel[p * width + l] =
+                        l < lanes ? source[l * lane_stride + p * k_stride] : T(0);
+        }
+    }
+
+  private:
+    void copy_rows(T* panel, int width, const T* source, int lanes, long k) const {
+        constexpr int n = kLanes<T>;
+        if (lanes == width && width == 2 * n) return copy_vectors<2>(panel, width, source, k);
+        if (lanes == width && width == n) return copy_vectors<1>(panel, width, source, k);
+        long done = 0;
+        if (lanes == width && width < n && k_stride >= n) {
+            // Whole vectors as far as they stay in the panel, whose next row overwrites the rest,
+            // and in the rows of the source.
+            done = std::max(k + 1 - (n + width - 1) / width, 0L);
+            copy_vectors<1>(panel, width, source, done);
+        }
+        for (int l = 0; l < width; l += n) {
+            const int have = std::clamp(lanes - l, 0, n), fits = std::min(n, width - l);
+            for (long p = done; p < k; p++) {
+                const T* from = source + p * k_stride + l;
+                T* to = panel + p * width + l;
+                if (have == n && fits == n)
+                    store(to, load(from));
+                else
+                    masked_store(to, masked_load(from, have), fits);
+            }
+        }
+    }
+
+    template <int kVectors>
+    void copy_vectors(T* panel, int width, const T* source, long k) const {
+        for (long p = 0; p < k; p++)
+            for (int v = 0; v < kVectors; v++)
+                store(panel + p * width + v * kLanes<T>,
+                      load(source + p * k_stride + v * kLanes<T>));
+    }
+
+    void copy_transposed(T* panel, int width, const T* source, int lanes, long k) const {
+        constexpr int n = kLanes<T>;
+        for (long p = 0; p < k; p += n)
+            for (int l = 0; l < width; l += n)
+                pack_transposed_square(panel + p * width + l, width, std::min(n, width - l),
+                                       static_cast<int>(std::min<long>(n, k - p)), [&](int r) {
+                                           return l + r < lanes ? source + (l + r) * lane_stride + p
+                                                                : nullptr;
+                                       });
+    }
+};
+
+// Calls pack(first k, count) over the k of a KC block. If lanes are adjacent in memory it is called
+// for a few k at a time for all panels, so that whole rows are read while they are in the cache.
+template <class PackChunk>
+void for_each_chunk(bool lanes_adjacent, long k, const PackChunk& pack) {
+    const long chunk = lanes_adjacent ? 16 : std::max(k, 1L);
+    for (long p = 0; p < k; p += chunk) pack(p, std::min(chunk, k - p));
+}
+
+}  // namespace handgrad
