@@ -15,6 +15,7 @@ import handgrad as hg
 from handgrad.checking.alignment.kept import StateBefore
 from handgrad.checking.alignment.pieces import observed
 from handgrad.checking.alignment.search import SourceSearch
+from handgrad.cli.requests import Request, outcome_of
 from tests.checking.functions import normal
 
 
@@ -112,6 +113,33 @@ def sound(dy: Any, x: Any) -> Any:
 def test_arrays_and_python_are_changed() -> None:
     assert not observed(lambda: sound(*(normal(3, 4), normal(3, 4, seed=12)))).leads_out
     assert hg.check((forward, sound), normal(3, 4)).faults[0].diff
+
+
+IN_A_PACKAGE = """
+import numpy as np
+
+
+class Sine:
+    def __call__(self, x):
+        self.x = x
+        return np.sin(x)
+
+    def forward(self, x):
+        return self(x)
+
+    def backward(self, dy):
+        return np.sin(self.x) * dy
+"""
+
+
+def test_a_package_of_the_users_may_be_called_after_an_array_library(tmp_path: Path) -> None:
+    file = tmp_path / "numpy_networks" / "sine.py"
+    file.parent.mkdir()
+    file.parent.joinpath("__init__.py").touch()
+    file.write_text(IN_A_PACKAGE, encoding="utf-8")
+    [fault] = outcome_of(Request(f"{file}:Sine", shapes=["x=3,4"])).report.faults
+    assert fault.line == IN_A_PACKAGE.splitlines().index("        return np.sin(self.x) * dy") + 1
+    assert "cos" in fault.diff.splitlines()[-1]
 
 
 CALLS: dict[str, Any] = {"count": 0, "seen": []}

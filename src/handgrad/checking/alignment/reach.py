@@ -154,7 +154,7 @@ class Reach:
             return not _is_plain(value)
         if callable(value) and isinstance(getattr(value, "__module__", None), str):
             own = type(value)
-            if own.__module__ == "builtins" or own.__module__.startswith("numpy"):
+            if own.__module__.partition(".")[0] in ("builtins", "numpy"):
                 return not _is_sound(value.__module__)
         return self._instance(value, asked, depth)
 
