@@ -11,10 +11,11 @@ import argparse
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from html import escape
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
+
+from handgrad.documents import svg
 
 LABEL_GAP: Final = 16.0
 
@@ -30,8 +31,6 @@ COLOURS: Final = {
     "purple": ("#8340a0", "#cf9ae6"),
 }
 FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
-
-Point = tuple[float, float]
 
 
 def output(description: str | None) -> Path:
@@ -57,7 +56,7 @@ class Picture:
     def __init__(self, width: int, height: int, label: str) -> None:
         """label: what the picture shows, for those who cannot see it."""
         self.width, self.height, self.label = width, height, label
-        self.parts: list[str] = []
+        self.parts: list[svg.Markup] = []
 
     def text(
         self,
@@ -67,16 +66,22 @@ class Picture:
         colour: str = "muted",
         *,
         size: float = 13,
-        anchor: str = "start",
+        anchor: svg.Anchor = "start",
         bold: bool = False,
         turned: bool = False,
     ) -> None:
         """Text on the line y; anchor: start, middle or end; turned: from bottom to top."""
-        weight = ' font-weight="600"' if bold else ""
-        turn = f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turned else ""
         self.parts.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}"'
-            f'{weight}{turn} fill="{_css(colour)}">{escape(text)}</text>'
+            svg.text(
+                x,
+                y,
+                text,
+                anchor,
+                turned=-90 if turned else 0,
+                font_size=size,
+                font_weight=600 if bold else None,
+                fill=_css(colour),
+            )
         )
 
     def rectangle(
@@ -90,51 +95,56 @@ class Picture:
         opacity: float = 1.0,
         outline: bool = False,
     ) -> None:
-        paint = f'fill="{_css(colour)}"'
-        if opacity < 1.0:
-            paint += f' fill-opacity="{opacity:.2f}"'
+        paint: dict[str, svg.Attribute] = {
+            "fill": _css(colour),
+            "fill_opacity": opacity if opacity < 1.0 else None,
+        }
         if outline:
-            paint = f'fill="none" stroke="{_css(colour)}" stroke-width="2.5"'
-        frame = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
-        self.parts.append(f"<rect {frame} {paint}/>")
+            paint = {"fill": "none", "stroke": _css(colour), "stroke_width": 2.5}
+        self.parts.append(svg.rect(x, y, width, height, **paint))
 
     def circle(self, x: float, y: float, radius: float, colour: str, edge: str) -> None:
         self.parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="{_css(colour)}" '
-            f'stroke="{_css(edge)}" stroke-width="1.5"/>'
+            svg.circle(x, y, radius, fill=_css(colour), stroke=_css(edge), stroke_width=1.5)
         )
 
     def line(
         self,
-        points: Sequence[Point],
+        points: Sequence[svg.Point],
         colour: str,
         *,
         width: float = 2,
         dashed: bool = False,
         clip: str = "",
     ) -> None:
-        dash = ' stroke-dasharray="4 4"' if dashed else ""
-        inside = f' clip-path="url(#{clip})"' if clip else ""
         self.parts.append(
-            f'<path d="M{_path(points)}" fill="none" stroke="{_css(colour)}" '
-            f'stroke-width="{width:g}" stroke-linejoin="round"{dash}{inside}/>'
+            svg.line(
+                points,
+                stroke=_css(colour),
+                stroke_width=width,
+                stroke_linejoin="round",
+                stroke_dasharray=svg.DASHES if dashed else None,
+                clip_path=f"url(#{clip})" if clip else None,
+            )
         )
 
-    def area(self, points: Sequence[Point], colour: str) -> None:
-        self.parts.append(f'<path d="M{_path(points)}Z" fill="{_css(colour)}"/>')
+    def area(self, points: Sequence[svg.Point], colour: str) -> None:
+        self.parts.append(svg.line([*points, points[0]], fill=_css(colour), stroke=None))
 
     def svg(self) -> str:
         """The whole file."""
         light, dark = ("".join(f"--{name}:{c[i]};" for name, c in COLOURS.items()) for i in (0, 1))
-        head = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
-            f'width="{self.width}" height="{self.height}" role="img" '
-            f'aria-label="{escape(self.label)}" font-family="{FONT}">',
-            f"<style>:root{{{light}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"
-            "rect:not([rx]){shape-rendering:crispEdges}</style>",
-            f'<rect width="{self.width}" height="{self.height}" rx="10" fill="{_css("paper")}"/>',
+        style = (
+            f":root{{{light}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"
+            "rect:not([rx]){shape-rendering:crispEdges}"
         )
-        return "\n".join((*head, *self.parts, "</svg>\n"))
+        parts = [
+            svg.element("style", svg.words(style)),
+            svg.rect(0, 0, self.width, self.height, rx=10, fill=_css("paper")),
+            *self.parts,
+        ]
+        lines = (svg.Markup(f"\n{part}") for part in parts)
+        return svg.drawing(self.width, self.height, self.label, lines, font_family=FONT) + "\n"
 
     def save(self, path: Path) -> None:
         path.write_text(self.svg(), "utf-8")
@@ -147,8 +157,8 @@ class Axes:
         self,
         picture: Picture,
         frame: tuple[float, float, float, float],
-        x_range: Point,
-        y_range: Point,
+        x_range: svg.Point,
+        y_range: svg.Point,
         *,
         log_x: bool = False,
         log_y: bool = False,
@@ -162,10 +172,8 @@ class Axes:
         self.x_range, self.y_range = x_range, y_range
         self.clip = f"frame{len(picture.parts)}"
         self.ends: list[tuple[float, str, str]] = []
-        picture.parts.append(
-            f'<clipPath id="{self.clip}"><rect x="{self.left - 3:.1f}" y="{self.top:.1f}" '
-            f'width="{self.width + 6:.1f}" height="{self.height:.1f}"/></clipPath>'
-        )
+        inside = svg.rect(self.left - 3, self.top, self.width + 6, self.height)
+        picture.parts.append(svg.element("clipPath", inside, id=self.clip))
 
     def across(self, x: float) -> float:
         low, high = map(self.x_scale, self.x_range)
@@ -217,7 +225,3 @@ class Axes:
 
 def _css(colour: str) -> str:
     return f"var(--{colour})" if colour in COLOURS else colour
-
-
-def _path(points: Sequence[Point]) -> str:
-    return "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
