@@ -11,6 +11,7 @@ import pytest
 import handgrad as hg
 from handgrad import kernels
 from handgrad.errors import HandgradError
+from handgrad.ops import matmul
 from tests.tolerances import assert_close
 
 pytestmark = pytest.mark.skipif(kernels.native is None, reason="there are no kernels here")
@@ -101,3 +102,34 @@ def test_products_in_bf16_of_whole_numbers_are_exact(sizes: tuple[int, int, int]
     for threads in (1, 2, 4):
         hg.set_threads(threads)
         np.testing.assert_array_equal(hg.matmul(a, b, precision="bf16"), expected)
+
+
+def _views(rng: np.random.Generator, rows: int, columns: int, dtype: type) -> list[np.ndarray]:
+    """Matrices of this shape that lie in memory in every way that a view can."""
+    most = max(rows, columns, 1)
+    base = rng.standard_normal((2 * most + 1, 3 * most + 2)).astype(dtype)
+    return [
+        base[:rows, :columns],
+        base[:columns, :rows].T,
+        base[1 : 2 * rows + 1 : 2, 2 : 3 * columns + 2 : 3],
+        base[:rows, :columns][::-1, ::-1],
+        np.broadcast_to(base[0, :columns], (rows, columns)),
+        np.broadcast_to(base[:rows, :1], (rows, columns)),
+    ]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (3, 5, 7), (40, 33, 70), (1, 50, 30), (50, 30, 1)])
+def test_views_are_read_where_they_lie(dtype: type, sizes: tuple[int, int, int]) -> None:
+    m, k, n = sizes
+    rng, kind = np.random.default_rng(2), np.dtype(dtype).name
+    dc = rng.standard_normal((n, m)).astype(dtype).T
+    for a in _views(rng, m, k, dtype):
+        for b in _views(rng, k, n, dtype):
+            c, cache = matmul.forward(a, b)
+            assert np.shares_memory(cache.kept.a, a)
+            assert np.shares_memory(cache.kept.b, b)
+            assert_close(c, a.astype(np.float64) @ b, kind)
+            da, db = matmul.backward(dc, cache)
+            assert_close(da, dc.astype(np.float64) @ b.T, kind)
+            assert_close(db, a.T.astype(np.float64) @ dc, kind)

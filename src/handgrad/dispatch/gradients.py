@@ -9,9 +9,10 @@ import numpy as np
 from handgrad import kernels
 from handgrad.dispatch.values import as_array, library, shown
 from handgrad.errors import ArgumentError, ShapeError
+from handgrad.kernels.spec import CONTIGUOUS
 
-#: True for an array that a kernel that accepts strided ones can read as it is.
-_inner_contiguous: Final[Any] = getattr(kernels.native, "inner_contiguous", None)
+#: True for an array that a kernel of this layout can read as it is.
+_is_readable: Final[Any] = getattr(kernels.native, "is_readable", None)
 #: `overlaps(out, others, same)`: whether arrays to be written may share memory with others.
 _overlaps: Final[Any] = getattr(kernels.native, "overlaps", None)
 
@@ -29,13 +30,13 @@ class _Skip:
 SKIP: Final = _Skip()
 
 
-def readable(value: Any, strided: bool) -> Any:
+def readable(value: Any, layout: int = CONTIGUOUS) -> Any:
     """Arrays, in nested tuples too, as the kernel reads them, copied if need be; others as is."""
     if type(value) is tuple:
-        return tuple(readable(each, strided) for each in value)
+        return tuple(readable(each, layout) for each in value)
     if type(value) is not np.ndarray or (value.flags.c_contiguous and value.flags.aligned):
         return value
-    if strided and _inner_contiguous(value):
+    if layout != CONTIGUOUS and _is_readable(value, layout):
         return value
     kernels.invalidate_capture("an array was copied for a kernel")
     return np.require(value, requirements=("C", "A"))

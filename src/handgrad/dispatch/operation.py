@@ -51,6 +51,7 @@ from handgrad.dispatch.settings import get_engine
 from handgrad.dispatch.signature import Signature
 from handgrad.dispatch.translation import translated
 from handgrad.errors import ArgumentError, EngineError, HandgradError
+from handgrad.kernels.spec import CONTIGUOUS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -164,8 +165,8 @@ def _dispatched_forward(
 
     def forward(*args: Any, residual: Any = None, **kwargs: Any) -> Any:
         kernel = kernel_of(op)
-        strided = kernel is not None and kernel.accepts_strided
-        plain = fits(args, kwargs, strided)
+        layout = CONTIGUOUS if kernel is None else kernel.layout
+        plain = fits(args, kwargs, layout)
         if not plain:
             args, kwargs = settle(args, kwargs)
         check("validate")(*args, **kwargs)
@@ -174,8 +175,8 @@ def _dispatched_forward(
             if kernel is not None and not plain:
                 refusal = _refusal((*args, *kwargs.values()))
                 if refusal is None:
-                    args = tuple(readable(value, strided) for value in args)
-                    kwargs = {name: readable(value, strided) for name, value in kwargs.items()}
+                    args = tuple(readable(value, layout) for value in args)
+                    kwargs = {name: readable(value, layout) for name, value in kwargs.items()}
             if kernel is not None and refusal is None:
                 if not (kernel.capturable or kernel.forward_capturable):
                     kernels.invalidate_capture(_NOT_CAPTURABLE)
@@ -245,8 +246,8 @@ def _dispatched_backward(
             kernels.invalidate_capture(_NOT_CAPTURABLE)
         if kernel.op != op or seal_of(kept) != sealed:
             check_kernel_cache(op, cache)
-        if not _is_like(dy, like, kernel.accepts_strided):
-            dy = readable(as_gradient(op, dy, like, "numpy"), kernel.accepts_strided)
+        if not _is_like(dy, like, kernel.layout):
+            dy = readable(as_gradient(op, dy, like, "numpy"), kernel.layout)
         if out is not None:
             check_out(op, out, count)
             check_apart(op, out, tuple(kept), (dy, residual), kernel.overwrites_cache)

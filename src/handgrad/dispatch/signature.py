@@ -81,10 +81,10 @@ class Signature:
         self._signature = inspect.signature(forward)
         given = self._signature.parameters.values()
         self._kinds = {each.name: kinds_of(each.annotation) for each in given}
-        #: `fits(args, kwargs, strided)`: whether every argument is plain, and where it belongs.
-        self.fits: Callable[[tuple[Any, ...], dict[str, Any], bool], bool]
+        #: `fits(args, kwargs, layout)`: whether every argument is plain, and where it belongs.
+        self.fits: Callable[[tuple[Any, ...], dict[str, Any], int], bool]
         if kernels.native is None:
-            self.fits = lambda args, kwargs, strided: False
+            self.fits = lambda args, kwargs, layout: False
             return
         positional = sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in given)
         required = sum(1 << i for i, each in enumerate(given) if each.default is each.empty)

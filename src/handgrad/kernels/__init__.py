@@ -36,7 +36,7 @@ _SERVICES: Final = frozenset(
         "empty",
         "empty_like",
         "get_threads",
-        "inner_contiguous",
+        "is_readable",
         "invalidate_capture",
         "is_like",
         "keep_threads_out",

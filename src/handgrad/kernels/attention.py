@@ -16,7 +16,7 @@ from handgrad.dispatch import SKIP, reference_of
 from handgrad.geometry.axes import sum_to
 from handgrad.kernels import invalidate_capture, native
 from handgrad.kernels.memory import empty, empty_as, indices, output_buffer
-from handgrad.kernels.spec import KernelSpec
+from handgrad.kernels.spec import ROWS, KernelSpec
 
 assert native is not None
 _forward, _backward = native.attention_forward, native.attention_backward
@@ -138,6 +138,4 @@ def backward(
     return dq, dk, dv, dbias_out
 
 
-SPEC: Final = KernelSpec(
-    "attention", forward, backward, accepts_strided=True, forward_capturable=True
-)
+SPEC: Final = KernelSpec("attention", forward, backward, layout=ROWS, forward_capturable=True)

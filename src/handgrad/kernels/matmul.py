@@ -11,7 +11,7 @@ from handgrad.arrays import Array
 from handgrad.geometry.axes import sum_to
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, output_buffer
-from handgrad.kernels.spec import KernelSpec
+from handgrad.kernels.spec import STRIDED, KernelSpec
 
 assert native is not None
 _matmul = native.matmul
@@ -85,4 +85,4 @@ def _product_to(a: Array, b: Array, c: Array) -> None:
         c[...] = sum_to(product(a, b), c)
 
 
-SPEC: Final = KernelSpec("matmul", forward, backward, accepts_strided=True)
+SPEC: Final = KernelSpec("matmul", forward, backward, layout=STRIDED)

@@ -11,7 +11,7 @@ from handgrad.arrays import Array
 from handgrad.geometry.positions import angles
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty_as, output_buffer
-from handgrad.kernels.spec import KernelSpec
+from handgrad.kernels.spec import ROWS, KernelSpec
 
 assert native is not None
 _rotary = native.rotary
@@ -75,4 +75,4 @@ def backward(dy: Array, cache: Cache, out: Any = None) -> Array | None:
     return None if dx is None else _turned(dy, cache, dx, True)
 
 
-SPEC: Final = KernelSpec("rotary", forward, backward, accepts_strided=True, capturable=True)
+SPEC: Final = KernelSpec("rotary", forward, backward, layout=ROWS, capturable=True)

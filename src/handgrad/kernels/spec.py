@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+#: How arrays may lie in memory for a kernel to read them in place: in C's order, with the last axis
+#: contiguous and the others at any strides, or at any strides. Numbered as in
+#: core/binding/array.cpp.
+CONTIGUOUS: Final = 0
+ROWS: Final = 1
+STRIDED: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,9 +20,10 @@ class KernelSpec:
 
     `forward` takes the op's arguments and returns y and a cache of its own; `backward(dy, cache,
     out)` returns the gradients, written into the arrays of `out`, if that is not None. Both get
-    C-contiguous NumPy arrays of one float type, checked by the op's `validate`.
+    NumPy arrays of one float type, checked by the op's `validate`.
 
-    - accepts_strided: arrays come as they are as long as their last axis is contiguous.
+    - layout: arrays that lie in memory so come as they are, others as a copy in
+      C's order.
     - adds_residual_forward: `forward` also takes `residual` and adds it to y as it writes.
     - adds_residual_backward: `backward` does, and adds it to the first gradient.
     - overwrites_cache: backward may write its gradient over the first array of the cache.
@@ -29,7 +37,7 @@ class KernelSpec:
     op: str
     forward: Callable[..., tuple[Any, Any]]
     backward: Callable[..., Any]
-    accepts_strided: bool = False
+    layout: int = CONTIGUOUS
     adds_residual_forward: bool = False
     adds_residual_backward: bool = False
     overwrites_cache: bool = False

@@ -162,7 +162,7 @@ class AttentionDecoder(Layer):
             raise ArgumentError(
                 f"{_OP}: the cache is {shown(cache)}; allowed: one that forward returned"
             )
-        dy = readable(as_gradient(_OP, dy, cache.like, library(cache.h)), strided=False)
+        dy = readable(as_gradient(_OP, dy, cache.like, library(cache.h)))
         da, dmemory, ds0, found = loop_backward(decoder_loop, dy, cache.steps)
         de, dweight_e = self._inputs_backward(da, cache.inputs)
         dh, dweight_c, of_keys = self.score.memory_backward(dmemory, cache.memory)
@@ -246,7 +246,7 @@ class AttentionDecoder(Layer):
             raise ShapeError(
                 f"{_OP}: {name} has shape {array.shape}; allowed: ({', '.join(map(str, allowed))})"
             )
-        return readable(array, strided=False)
+        return readable(array)
 
     def output_shape(self, input_shape: Any) -> Shape:
         """(T, H) for e and h of one example, ((T, E), (S, C))."""

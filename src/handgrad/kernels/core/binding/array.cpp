@@ -52,14 +52,20 @@ bool view_strided(PyObject* object, char kind, int item_size, bool writeable, Ar
 
 namespace {
 
-// True where the last axis of more than one value is contiguous in an aligned array; the others may
-// have any strides.
-bool inner_contiguous(PyArrayObject* array) {
+// How an array may lie in memory, as kernels/spec.py numbers them: C-contiguous; with its last axis
+// of more than one value contiguous, the others at any strides; or at any strides.
+enum class Layout { kContiguous, kRows, kStrided };
+
+// True where a kernel that takes this layout can read an array in place.
+bool is_readable(PyArrayObject* array, Layout layout) {
+    if (PyArray_ISCARRAY_RO(array)) return true;
+    if (layout == Layout::kContiguous) return false;
     const Py_ssize_t item_size = PyArray_ITEMSIZE(array);
     if (!PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array)) return false;
     int last = PyArray_NDIM(array) - 1;
     for (int i = 0; i <= last; i++)
         if (PyArray_STRIDE(array, i) % item_size != 0) return false;
+    if (layout == Layout::kStrided) return true;
     while (last >= 0 && PyArray_DIM(array, last) <= 1) last--;
     return last < 0 || PyArray_STRIDE(array, last) == item_size;
 }
@@ -94,12 +100,6 @@ bool are_small_integers(PyObject* value) {
     return true;
 }
 
-// True where a kernel can read an array in place: C-contiguous or, where it accepts strided arrays,
-// inner contiguous.
-bool is_readable(PyArrayObject* array, bool strided) {
-    return PyArray_ISCARRAY_RO(array) || (strided && inner_contiguous(array));
-}
-
 // An op's parameters. Every call of an op asks first whether its arguments are plain: readable
 // arrays, those of floats all of one type, and settings of Python's own types, each where it
 // belongs and none missing. What is not plain is looked at in Python, which has the words for it.
@@ -113,14 +113,14 @@ class Signature {
           required_(required),
           generator_(std::move(generator)) {}
 
-    bool fits(nb::tuple arguments, nb::dict named, bool strided) const {
+    bool fits(nb::tuple arguments, nb::dict named, int layout) const {
         std::uint32_t seen = 0;
         int floats = NPY_NOTYPE;
         const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(arguments.ptr()));
         if (count > positional_) return false;
         for (std::size_t i = 0; i < count; i++) {
             PyObject* value = PyTuple_GET_ITEM(arguments.ptr(), static_cast<Py_ssize_t>(i));
-            if (!takes(kinds_[i], value, strided, floats)) return false;
+            if (!takes(kinds_[i], value, Layout(layout), floats)) return false;
             seen |= 1u << i;
         }
         PyObject *name, *value;
@@ -128,7 +128,7 @@ class Signature {
         while (PyDict_Next(named.ptr(), &position, &name, &value)) {
             const std::size_t i = index_of(name);
             if (i == kinds_.size() || (seen & 1u << i) != 0) return false;
-            if (!takes(kinds_[i], value, strided, floats)) return false;
+            if (!takes(kinds_[i], value, Layout(layout), floats)) return false;
             seen |= 1u << i;
         }
         return floats != NPY_NOTYPE && (seen & required_) == required_;
@@ -142,10 +142,10 @@ class Signature {
         return kinds_.size();
     }
 
-    bool takes(unsigned kinds, PyObject* value, bool strided, int& floats) const {
+    bool takes(unsigned kinds, PyObject* value, Layout layout, int& floats) const {
         if (PyArray_CheckExact(value)) {
             auto* array = reinterpret_cast<PyArrayObject*>(value);
-            if (!is_readable(array, strided)) return false;
+            if (!is_readable(array, layout)) return false;
             const int type = PyArray_TYPE(array);
             if (type == NPY_FLOAT || type == NPY_DOUBLE) {
                 if (floats == NPY_NOTYPE) floats = type;
@@ -268,14 +268,14 @@ std::uint64_t seal(nb::handle outputs, nb::handle kept) {
 
 // True if a readable array, or nested tuples of such, are as `like` says: (shape, dtype), or a list
 // of these for nested outputs, of which all but the first may be None.
-bool is_like(PyObject* given, PyObject* like, bool strided, bool optional) {
+bool is_like(PyObject* given, PyObject* like, Layout layout, bool optional) {
     if (PyTuple_CheckExact(like)) {
         if (given == Py_None) return optional;
         if (!PyArray_CheckExact(given)) return false;
         auto* array = reinterpret_cast<PyArrayObject*>(given);
         PyObject* shape = PyTuple_GET_ITEM(like, 0);
         auto* type = reinterpret_cast<PyArray_Descr*>(PyTuple_GET_ITEM(like, 1));
-        if (PyArray_TYPE(array) != type->type_num || !is_readable(array, strided)) return false;
+        if (PyArray_TYPE(array) != type->type_num || !is_readable(array, layout)) return false;
         if (PyArray_NDIM(array) != PyTuple_GET_SIZE(shape)) return false;
         for (int i = 0; i < PyArray_NDIM(array); i++)
             if (PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) != PyArray_DIM(array, i)) return false;
@@ -284,7 +284,7 @@ bool is_like(PyObject* given, PyObject* like, bool strided, bool optional) {
     if (!PyTuple_CheckExact(given) || PyTuple_GET_SIZE(given) != PyList_GET_SIZE(like))
         return false;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given); i++)
-        if (!is_like(PyTuple_GET_ITEM(given, i), PyList_GET_ITEM(like, i), strided,
+        if (!is_like(PyTuple_GET_ITEM(given, i), PyList_GET_ITEM(like, i), layout,
                      optional || i > 0))
             return false;
     return true;
@@ -295,20 +295,23 @@ const Registrar registrar([](nb::module_& m) {
     nb::class_<Signature>(m, "Signature")
         .def(nb::init<nb::tuple, std::vector<unsigned>, std::size_t, std::uint32_t, nb::object>(),
              "names"_a, "kinds"_a, "positional"_a, "required"_a, "generator"_a)
-        .def("fits", &Signature::fits, "arguments"_a, "named"_a, "strided"_a);
-    m.def("inner_contiguous", [](nb::handle array) {
-        if (!PyArray_Check(array.ptr())) throw nb::type_error("an array of NumPy is wanted");
-        return inner_contiguous(reinterpret_cast<PyArrayObject*>(array.ptr()));
-    });
+        .def("fits", &Signature::fits, "arguments"_a, "named"_a, "layout"_a);
+    m.def(
+        "is_readable",
+        [](nb::handle array, int layout) {
+            if (!PyArray_Check(array.ptr())) throw nb::type_error("an array of NumPy is wanted");
+            return is_readable(reinterpret_cast<PyArrayObject*>(array.ptr()), Layout(layout));
+        },
+        "array"_a, "layout"_a);
     m.def("overlaps", &overlaps, "out"_a, "others"_a, "same"_a);
     m.def("seal", &seal, "outputs"_a, "kept"_a);
     m.def("seal_of", &seal_of, "kept"_a);
     m.def(
         "is_like",
-        [](nb::handle given, nb::handle like, bool strided) {
-            return is_like(given.ptr(), like.ptr(), strided, false);
+        [](nb::handle given, nb::handle like, int layout) {
+            return is_like(given.ptr(), like.ptr(), Layout(layout), false);
         },
-        "given"_a.none(), "like"_a, "strided"_a);
+        "given"_a.none(), "like"_a, "layout"_a);
 });
 
 }  // namespace
