@@ -84,6 +84,8 @@ ONE = {
     "branch": lambda x: lax.cond(x.sum() > 0, lambda y: y * 2, lambda y: jnp.sin(y), x),
     "slices": lambda x: lax.dynamic_slice_in_dim(x, 1, 2, axis=0) * lax.slice_in_dim(x, 0, 2),
     "updates": lambda x: lax.dynamic_update_slice(x * x, x[:1] + 1, (1, 0)),
+    "all of a sum": lambda x: -(x * jnn.log_softmax(x)).sum(-1, where=None),
+    "sum of exponentials": lambda x: jnn.logsumexp(x, -1, where=x > 0),
     "best": lambda x: lax.top_k(x, 2)[0].sum(-1) + lax.clamp(-0.5, x, 0.5)[:, 0],
     "windows": lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (1, 1), "VALID"),
     "tree": lambda x: jax.tree.map(lambda a: a * 2, {"x": x, "y": x**2})["y"],

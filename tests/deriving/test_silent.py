@@ -488,3 +488,33 @@ def test_source_for_pytorch_is_right_where_numpy_differs(function, shape):
     assert torch.autograd.gradcheck(made.apply, tensor)
     single = made.apply(torch.tensor(x, dtype=torch.float32, requires_grad=True))
     assert single.dtype == torch.float32
+
+
+def _of_one_kind(x, kinds):
+    """Pairs of one kind, found in an array of integers."""
+    one, other = np.nonzero((kinds[:, None] == kinds[None, :]).astype(int))
+    scores = (x @ x.T)[one, other]
+    return np.logaddexp.reduce(scores[:, None] - scores[None, :], -1).sum() / len(one)
+
+
+def _sums_of_kinds(x, kinds):
+    """A sum for each kind, of which the kinds themselves are never read."""
+    place = np.unique(kinds, return_inverse=True)[1]
+    count = len(np.unique(kinds))
+    sums = np.zeros((count, x.shape[1]))
+    np.add.at(sums, place, x)
+    return (sums * sums).sum() / count + (np.arange(count) @ sums).sum()
+
+
+@pytest.mark.parametrize("forward", [_of_one_kind, _sums_of_kinds])
+def test_number_of_what_is_found_is_counted_anew(forward):
+    rng = np.random.default_rng(0)
+    kinds = np.array([0, 0, 1, 1, 2, 2])
+    derived = hg.derive(forward, x=rng.standard_normal((6, 3)), kinds=kinds)
+    x, others = rng.standard_normal((6, 3)), np.array([4, 7, 7, 7, 4, 4])
+    y, cache = derived.forward(x, others)
+    np.testing.assert_allclose(y, forward(x, others), rtol=1e-12)
+    direction, h, dy = rng.standard_normal(x.shape), 1e-6, 1.7
+    rise = (forward(x + h * direction, others) - forward(x - h * direction, others)) / (2 * h)
+    found = np.vdot(derived.backward(dy, cache), direction)
+    np.testing.assert_allclose(found, dy * rise, rtol=1e-7)

@@ -32,7 +32,7 @@ def size_rules(world: World) -> Iterator[tuple[str, Size, Size]]:
             left, right = left.at(dict(last)), right.at(dict(last))
         sign = sign if outcome else _OPPOSITE[sign]
         rest = left - right
-        masks = {letter for letter, _ in world.masks.values()}
+        masks = {each.letter for each in world.masks.values()}
         of_rounds = any(x in world.counters or x in masks for x in rest.letters)
         if of_rounds or rest.constant is not None:
             continue

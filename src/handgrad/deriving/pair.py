@@ -132,13 +132,15 @@ class _Writing:
     def _count_masks(self) -> None:
         """Count what a mask selects before the first statement that asks for the number."""
         e = self.e
-        for letter, mask in self.world.masks.values():
-            own = e.names.letters.get(letter)
-            if own is None or mask.op == "table":
+        for each in self.world.masks.values():
+            own = e.names.letters.get(each.letter)
+            if own is None:
                 continue
             asks = re.compile(rf"\b{own}\b")
             at = next((i for i, line in enumerate(e.lines) if asks.search(line)), len(e.lines))
-            e.lines.insert(at, f"    {own} = int({e.alias}.count_nonzero({e.text(mask)}))")
+            text = f"{e.alias}.{each.function}({e.text(each.node)})"
+            text = f"len({text})" if each.once else f"int({text})"
+            e.lines.insert(at, f"    {own} = {text}")
 
     def _unpacking(self, backs: Sequence[str], own: Sequence[str]) -> list[str]:
         b, found = self.b, []
@@ -196,7 +198,7 @@ class _Writing:
         names = {spec.name: e.variables[id(inputs[spec.path])] for spec in self.arguments.specs}
         checks = list(guards.checks(e, self.arguments, self.world, names))
         given = {s.letter for s in self.arguments.settings if s.letter and len(s.path) == 1}
-        counted = {letter for letter, _ in self.world.masks.values()} | set(self.world.counters)
+        counted = {each.letter for each in self.world.masks.values()} | set(self.world.counters)
         wanted = [x for x in e.names.letters if x not in given and x not in counted]
         arrays = [(names[spec.name], spec.shape) for spec in self.arguments.specs]
         known = {x: e.names.letters[x] for x in given if x in e.names.letters}

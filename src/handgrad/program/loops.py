@@ -45,7 +45,8 @@ def rolled(outputs: list[Node]) -> list[Node]:
     items = tree(events)
     rebuild = Rebuild(escaping(items, outputs))
     rebuild.items(items, {})
-    w.masks = {k: (x, rebuild.new.get(id(node), node)) for k, (x, node) in w.masks.items()}
+    for key, each in w.masks.items():
+        w.masks[key] = each._replace(node=rebuild.new.get(id(each.node), each.node))
     return [rebuild.node(node, {}) for node in outputs]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -134,6 +134,21 @@ class Primitive:
 PRIMITIVES: dict[str, Primitive] = {}
 
 
+class Selection(NamedTuple):
+    """A letter for how many elements of an array are not 0, or how many differ from each other."""
+
+    letter: str
+    node: Node
+    once: bool
+
+    @property
+    def function(self) -> str:
+        return "unique" if self.once else "count_nonzero"
+
+    def number(self, values: Any) -> int:
+        return len(np.unique(values)) if self.once else int(np.count_nonzero(values))
+
+
 class World:
     """All that a trace knows besides its nodes."""
 
@@ -155,7 +170,7 @@ class World:
         self.counters: dict[str, Size] = {}  # of a counter: how many rounds
         #: Of each loop traced: how many rounds, in letters and in number.
         self.counts: dict[int, tuple[Size, int]] = {}
-        self.masks: dict[Any, tuple[str, Node]] = {}  # letters of how many a mask selects
+        self.masks: dict[Any, Selection] = {}  # letters of how many a mask selects
         self.known: dict[Any, Node] = {}  # equal nodes are one, outside a trace
 
     def length(self, size: Size | int) -> int:

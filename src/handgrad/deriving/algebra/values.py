@@ -76,8 +76,8 @@ def twin(
         try:
             for node in inputs:
                 found._values[id(node)] = (node, _drawn(node, lengths, stated))
-            for letter, mask in world.masks.values():
-                found.lengths[letter] = int(np.count_nonzero(found.value(mask)))
+            for each in world.masks.values():
+                found.lengths[each.letter] = each.number(found.value(each.node))
             for node in roots:
                 found.value(node)
         except (

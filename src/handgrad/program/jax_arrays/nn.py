@@ -70,12 +70,18 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
 @jax_function("nn.logsumexp", "scipy.special.logsumexp")
 def logsumexp(
-    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, **options: Any
+    a: Any,
+    axis: Any = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: Any = None,
 ) -> Any:
-    if any(value is not None and value is not False for value in options.values()):
-        refuse(f"logsumexp with {', '.join(options)} is not known")
+    if return_sign:
+        refuse("logsumexp with return_sign is not known")
+    shown = a if where is None else xp.where(where, a, -xp.inf)
     named = {} if b is None else {"b": b}
-    return special.logsumexp(a, axis=axis, keepdims=keepdims, **named)
+    return special.logsumexp(shown, axis=axis, keepdims=keepdims, **named)
 
 
 @jax_function("nn.one_hot")
@@ -87,8 +93,18 @@ def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: int = -1) -> A
 
 @jax_function("nn.standardize")
 def standardize(
-    x: Any, axis: Any = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5
+    x: Any,
+    axis: Any = -1,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: Any = None,
+    *,
+    algorithm: str = "fast",
 ) -> Any:
+    """The algorithm decides how a variance is rounded, and not what it is."""
+    if where is not None:
+        refuse("standardize with where= is not known")
     mean = xp.mean(x, axis=axis, keepdims=True) if mean is None else mean
     centered = x - mean
     if variance is None:

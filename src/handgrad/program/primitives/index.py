@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from handgrad.program.node import Node, build, world
+from handgrad.program.node import Node, Selection, build, world
 from handgrad.program.primitives.axes import broadcast, unbroadcast
 from handgrad.program.primitives.record import (
     Gradients,
@@ -88,17 +88,21 @@ def slice_size(part: slice, size: Size) -> Size:
     return span if step == ONE else (span + step - 1) // step
 
 
-def mask_size(node: Node) -> Size:
-    """The letter of how many elements a mask selects; masks of one value share it."""
+def mask_size(node: Node, *, once: bool = False) -> Size:
+    """The letter of how many elements a mask selects, or of how many differ, counted once.
+
+    Masks of one value share it.
+    """
     w = world()
     if not w.has_numbers:
         w.refuse("a mask selects as many elements as its values say")
-    key = (np.shape(node.value), np.asarray(node.value).tobytes())
+    values = np.asarray(node.value) if once else np.asarray(node.value) != 0
+    key = (once, values.shape, values.tobytes())
     if key not in w.masks:
         letter = f"count_{len(w.masks) + 1}" if w.masks else "count"
-        w.masks[key] = letter, node
-        w.lengths[letter] = int(np.count_nonzero(node.value))
-    return Size.of(w.masks[key][0])
+        w.masks[key] = Selection(letter, node, once)
+        w.lengths[letter] = w.masks[key].number(values)
+    return Size.of(w.masks[key].letter)
 
 
 def indexed(x: Node, *arrays: Node, index: Index) -> Shaped:

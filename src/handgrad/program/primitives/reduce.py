@@ -235,7 +235,7 @@ def called(name: str) -> Callable[..., Node]:
         where: Any = True,
     ) -> Node:
         x = in_kind(x, dtype, out)
-        if where is not True:
+        if where is not True and where is not None:  # JAX has None for all
             neutral = NEUTRAL[name] if x.kind == "f" or name in ("any", "all") else None
             if neutral is None:
                 refuse(f"np.{name} of integers with where= is not known", "np.where")

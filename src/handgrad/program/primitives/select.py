@@ -24,8 +24,7 @@ from handgrad.program.sizes import ONE, Size
 
 def found(x: Node) -> tuple[Shaped, ...]:
     """One array of integers for each axis, as long as there are elements that are not 0."""
-    truth = x if x.kind == "b" else as_node(x.value != 0)
-    return (((mask_size(truth),), "i"),) * x.ndim
+    return (((mask_size(x),), "i"),) * x.ndim
 
 
 record(
@@ -324,12 +323,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Node:
 
 
 def _unique_parts(x: Node) -> tuple[Shaped, ...]:
-    w = world()
-    values, first = np.unique(x.value, return_index=True)
-    chosen = np.zeros(np.size(x.value), bool)
-    chosen[first] = True
-    size = mask_size(as_node(chosen))
-    w.lengths[str(size)] = len(values)
+    size = mask_size(x, once=True)
     return ((size,), x.kind), ((size,), "i"), (x.shape, "i"), ((size,), "i")
 
 
