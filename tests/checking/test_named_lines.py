@@ -1,0 +1,91 @@
+"""Faults that are named with their line and the change that mends them, in forms met outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import handgrad as hg
+from tests.checking.functions import normal
+
+
+def mended(report: Any) -> list[str]:
+    """The lines that changes put in the place of wrong ones, without spaces around."""
+    return [fault.diff.splitlines()[-1][1:].strip() for fault in report.faults if fault.diff]
+
+
+def affine(x: Any, w: Any, b: Any) -> Any:
+    return x @ w + b, (x, w)
+
+
+def the_bias_twice(dy: Any, cache: Any) -> Any:
+    x, w = cache
+    dx = dy @ w.T
+    dw = x.T @ dy  # noqa: F841
+    db = dy.sum(axis=0)
+    return dx, db, db
+
+
+def test_what_comes_back_instead_may_have_other_axes() -> None:
+    report = hg.check((affine, the_bias_twice), normal(5, 3), normal(3, 4), normal(4))
+    assert mended(report) == ["return dx, dw, db"]
+    assert [fault.gradient for fault in report.faults] == ["w"]
+
+
+def by_channel(x: Any, gamma: Any) -> Any:
+    rows = x.transpose(0, 2, 3, 1).reshape(-1, x.shape[1])
+    y = rows * gamma
+    n, c, h, w = x.shape
+    return y.reshape(n, h, w, c).transpose(0, 3, 1, 2), (rows, gamma, x.shape)
+
+
+def rows_of_another_order(dy: Any, cache: Any) -> Any:
+    rows, gamma, (n, c, h, w) = cache
+    flat = dy.reshape(-1, c)
+    dgamma = (flat * rows).sum(axis=0)
+    dx = (flat * gamma).reshape(n, h, w, c).transpose(0, 3, 1, 2)
+    return dx, dgamma
+
+
+def left_in_rows(dy: Any, cache: Any) -> Any:
+    rows, gamma, (n, c, h, w) = cache
+    flat = dy.transpose(0, 2, 3, 1).reshape(-1, c)
+    dgamma = (flat * rows).sum(axis=0)
+    dx = (flat * gamma).reshape(n, h, w, c)
+    return dx, dgamma
+
+
+@pytest.mark.parametrize(
+    ("backward", "line"),
+    [
+        (rows_of_another_order, "flat = dy.transpose(0, 2, 3, 1).reshape(-1, c)"),
+        (left_in_rows, "dx = (flat * gamma).reshape(n, h, w, c).transpose(0, 3, 1, 2)"),
+    ],
+)
+def test_a_transpose_before_or_after_a_reshape_is_put_back(backward: Any, line: str) -> None:
+    assert set(mended(hg.check((by_channel, backward), normal(2, 3, 4, 4), normal(3)))) == {line}
+
+
+def normalised(x: Any, gamma: Any) -> Any:
+    mean = x.mean(axis=0)
+    centred = x - mean
+    std = np.sqrt((centred**2).mean(axis=0) + 1e-5)
+    return gamma * centred / std, (centred, std, gamma)
+
+
+def a_mean_of_the_sum(dy: Any, cache: Any) -> Any:
+    centred, std, gamma = cache
+    n = len(dy)
+    dgamma = (dy * centred / std).sum(axis=0)
+    dstd = np.mean(-dy * gamma * centred / std**2, axis=0)
+    dvar = dstd / (2 * std)
+    dsquared = (1 / n) * dvar * np.ones_like(dy)
+    dcentred = dy * gamma / std + 2 * centred * dsquared
+    return dcentred - dcentred.mean(axis=0), dgamma
+
+
+def test_one_word_comes_before_a_product_of_two_factors_left_out() -> None:
+    report = hg.check((normalised, a_mean_of_the_sum), normal(5, 3), normal(3))
+    assert mended(report) == ["dstd = np.sum(-dy * gamma * centred / std ** 2, axis=0)"]
