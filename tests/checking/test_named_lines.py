@@ -16,6 +16,41 @@ def mended(report: Any) -> list[str]:
     return [fault.diff.splitlines()[-1][1:].strip() for fault in report.faults if fault.diff]
 
 
+def rectified(x: Any) -> Any:
+    return np.where(x > 0, x, 0.0), x
+
+
+def a_mask_alone(dy: Any, x: Any) -> Any:
+    dx = x > 0
+    return dx
+
+
+def test_a_gradient_of_booleans_is_told_with_the_change() -> None:
+    report = hg.check((rectified, a_mask_alone), normal(4, 3))
+    [fault] = report.faults
+    assert fault.kind == "wrong type"
+    assert "dx is of bool" in fault.message
+    assert "the factor dy is missing" in fault.message
+    # Where it is set, and not where it comes back.
+    assert mended(report) == ["dx = (x > 0) * dy"]
+
+
+def kept(x: Any) -> Any:
+    mask = (np.abs(x) > 0.5).astype(float)
+    return np.sin(x) * mask, (x, mask)
+
+
+def divided(dy: Any, cache: Any) -> Any:
+    x, mask = cache
+    return np.cos(x) * dy / mask
+
+
+def test_a_gradient_that_is_not_finite_is_told_with_the_change() -> None:
+    report = hg.check((kept, divided), normal(4, 3))
+    assert [fault.kind for fault in report.faults] == ["not finite"]
+    assert mended(report) == ["return np.cos(x) * dy * mask"]
+
+
 def affine(x: Any, w: Any, b: Any) -> Any:
     return x @ w + b, (x, w)
 
@@ -66,6 +101,52 @@ def left_in_rows(dy: Any, cache: Any) -> Any:
 )
 def test_a_transpose_before_or_after_a_reshape_is_put_back(backward: Any, line: str) -> None:
     assert set(mended(hg.check((by_channel, backward), normal(2, 3, 4, 4), normal(3)))) == {line}
+
+
+def logistic(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def negated_prime(values: Any) -> Any:
+    return -(values * (1 - values))
+
+
+def halved_prime(s: Any) -> Any:
+    return s
+
+
+def of_one_factor(x: Any) -> Any:
+    return 1.0 * logistic(x)
+
+
+def softplus(x: Any) -> Any:
+    return np.log(1 + np.exp(x))
+
+
+def negated_slope(values: Any) -> Any:
+    return -1 / (1 + np.exp(-values))
+
+
+def relu(x: Any) -> Any:
+    return np.maximum(x, 0)
+
+
+def slope_of_all(x: Any) -> Any:
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("pair", "line"),
+    [
+        ((logistic, negated_prime), "return values * (1 - values)"),
+        ((logistic, halved_prime), "return s * (1 - s)"),
+        ((logistic, of_one_factor), "return 1.0 * (logistic(x) * (1 - logistic(x)))"),
+        ((softplus, negated_slope), "return 1 / (1 + np.exp(-values))"),
+        ((relu, slope_of_all), "return 1.0 * (x > 0)"),
+    ],
+)
+def test_a_wrong_derivative_is_mended_whether_it_takes_x_or_y(pair: Any, line: str) -> None:
+    assert mended(hg.check(pair, normal(5, 3))) == [line]
 
 
 def normalised(x: Any, gamma: Any) -> Any:

@@ -298,7 +298,7 @@ def _insertions(
         found = inserted_at(node, array, scope, is_part=is_part) if not is_compared else iter(())
         if array is not None:
             found = chain(found, insertions(node, array, borrowed, scope))
-        if array is not None and _is_reshaped(place):
+        if array is not None and (_is_reshaped(place) or _reshapes(node)):
             found = chain(found, reordered(node, array, scope))
         if isinstance(place.parent, ast.stmt | ast.Tuple | ast.Lambda):
             found = chain(found, siblings(node, scope), of_whole(node, array, scope))
@@ -311,6 +311,11 @@ def _is_reshaped(place: Place) -> bool:
         case ast.Attribute(attr="reshape" | "view") | ast.Call(ast.Attribute(attr="reshape")):
             return True
     return False
+
+
+def _reshapes(node: ast.expr) -> bool:
+    """Return whether an expression gives something another shape."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".reshape")
 
 
 def _is_owner(place: Place, node: ast.expr) -> bool:

@@ -114,7 +114,6 @@ def of_whole(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iter
     if array is not None and not array.ndim and array.dtype.kind == "f":
         yield from _with_masks(node, scope)
     if array is not None and array.ndim:
-        yield from reordered(node, array, scope)
         if not isinstance(node, ast.Name):
             yield from _without_mean(node, array)
         yield from _with_terms(node, array, scope)
