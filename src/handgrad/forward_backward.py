@@ -34,6 +34,8 @@ class ForwardBackward:
     notes: tuple[str, ...] = ()
     #: Sentences about arguments of backward that forward makes and keeps to itself.
     withheld: tuple[str, ...] = ()
+    #: The same called in other ways that its argument's name leaves open, where it is wrong in all.
+    rivals: tuple[ForwardBackward, ...] = ()
     #: True where it is called in a way of its own, so that it is not compared with an op.
     is_adapted: bool = False
     #: A context in which that function computes as backward does, such as with 64 bits.

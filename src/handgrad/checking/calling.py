@@ -58,6 +58,8 @@ class Convention:
     #: Where y stands in an object's attributes or a dictionary.
     key: str = ""
     rate: float = RATE
+    #: Other roles of the only argument, where by none of them the gradient is right.
+    rivals: tuple[str | int, ...] = ()
 
     @property
     def note(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -36,22 +37,49 @@ def causes(
     setup: Setup,
     rng: np.random.Generator,
     work: Work,
+    malformed: Sequence[Fault] = (),
     *,
     compared: bool,
 ) -> list[Fault]:
-    """The faults behind wrong gradients, from this draw and one with another cotangent.
+    """The faults behind wrong gradients; where no change is known, those of another reading.
 
+    `malformed`: faults of gradients that cannot be compared, such as NaN; a change that gives them
+    what differences say is told with them, but for None, which is left out rather than computed.
     `compared`: the subject's op says what is right; otherwise differences do.
     """
+    given = wrong, setup, rng, work, malformed
+    found = _causes(subject, functions, done, *given, compared=compared)
+    for rival in functions.rivals if not any(fault.diff for fault in found) else ():
+        told = _causes(subject, rival, run(rival, done.arrays, rng), *given, compared=compared)
+        found = told if any(fault.diff for fault in told) else found
+    return found
+
+
+def _causes(
+    subject: CheckedTarget,
+    functions: ForwardBackward,
+    done: TrialRun,
+    wrong: tuple[str, ...],
+    setup: Setup,
+    rng: np.random.Generator,
+    work: Work,
+    malformed: Sequence[Fault],
+    *,
+    compared: bool,
+) -> list[Fault]:
+    """The faults behind wrong gradients, from this draw and one with another cotangent."""
+    names = (fault.gradient for fault in malformed)
+    formless = tuple(name for name in names if done.gradients[name] is not None)
     second = run(functions, done.arrays, rng)
     with functions.context():
-        draws = _draws(subject, functions, (done, second), wrong, setup, rng, compared=compared)
+        every = wrong + formless
+        draws = _draws(subject, functions, (done, second), every, setup, rng, compared=compared)
         given = functions.gradients, setup.situation, Work(_HYPOTHESES)
-        faults = diagnose(wrong, draws, *given)
+        faults = [*malformed, *diagnose(wrong, draws, *given)]
         if not subject.is_ops_own:
             (own,) = rng.spawn(1)  # so that inputs of later situations stay those of the seed
             runs, none = (done, second), list[Told]()
-            searched = (draws, runs, wrong, own, setup.situation, work)
+            searched = (draws, runs, every, own, setup.situation, work)
             changes = attempt(partial(changed, functions, *searched), none)
             faults = joined(faults, changes)
     faults = [_withheld(functions, each) for each in faults]

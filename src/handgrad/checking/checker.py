@@ -156,18 +156,17 @@ class Checker:
         self.faults += not_finite(done)
         functions, done = self.without_constants(functions, done)
         self.remarks += other_types(done)
-        malformed_faults = malformed(functions, done)
-        self.faults += malformed_faults
-        broken = {fault.gradient for fault in malformed_faults}
+        formless = malformed(functions, done)
+        broken = {fault.gradient for fault in formless}
         self.faults += self.subject.different_forward(functions, done, setup)
-        self.gather(repeated(functions, done, [n for n in functions.gradients if n not in broken]))
         sound = [name for name in functions.gradients if name not in broken]
+        self.gather(repeated(functions, done, sound))
         self.rows += self.judged(functions, done, sound)
         wrong = tuple(row.gradient for row in self.rows if row.verdict == "wrong")
         wrong += self.elementwise_wrong(functions, done, setup, {*wrong, *broken})
         self.settled = {*wrong, *broken}
-        if wrong:
-            self.faults += self.causes(functions, done, wrong, setup)
+        if wrong or formless:
+            self.faults += self.causes(functions, done, wrong, setup, formless)
         self.trials.append(TrialRow("usual", "wrong" if self.faults else "right", ""))
         if not self.faults:
             self.gather(other_cotangents(functions, done, self.rng))
@@ -260,7 +259,6 @@ class Checker:
         again = directional_row(functions, done, row.gradient, self.rng, counted)
         if again.verdict != "wrong":
             return again
-
         return directional_row(functions, done, row.gradient, self.rng, counted, noises)
 
     def beside_the_point(
@@ -355,17 +353,19 @@ class Checker:
         return self.subject.op is not None and setup.comparable and same
 
     def causes(
-        self, functions: ForwardBackward, done: TrialRun, wrong: tuple[str, ...], setup: Setup
+        self,
+        functions: ForwardBackward,
+        done: TrialRun,
+        wrong: tuple[str, ...],
+        setup: Setup,
+        formless: Sequence[Fault] = (),
     ) -> list[Fault]:
-        compared = self.is_compared(setup)
+        given = self.subject, functions, done, wrong, setup, self.rng, self.work, formless
         try:
-            given = (self.subject, functions, done, wrong, setup, self.rng, self.work)
-            return causes(*given, compared=compared)
-        except (
-            Exception
-        ) as error:  # the gradients are wrong, whatever the search for the cause does
+            return causes(*given, compared=self.is_compared(setup))
+        except Exception as error:  # the gradients are wrong, whatever the search does
             reason = f"the search for the cause ended with {type(error).__name__}"
-            return [
+            return [*formless] + [
                 Fault(name, "unknown", "", f"d{name} is wrong; {reason}", 0.0, setup.situation)
                 for name in wrong
             ]

@@ -178,8 +178,11 @@ def _read(
                 return each
         except (Exception, SystemExit, GeneratorExit):  # not meant in this way
             continue
-    takes_x = found.roles == (0,) or not _is_backward(backward)
-    return replace(found, roles=(0,)) if takes_x else found
+    if found.roles != (0,) and _is_backward(backward):
+        return found
+    (name,) = positional(backward) or [""]
+    x, y = (0, "output") if name in found.names or not _OUTPUT.fullmatch(name) else ("output", 0)
+    return replace(found, roles=(x,), rivals=(y,))
 
 
 def _ends(

@@ -143,21 +143,29 @@ def _of_pair(
             name for name in floats if name not in gradients and np.ndim(arrays[inputs.index(name)])
         ]
         floats = gradients
-    pair = Called(methods, convention, options)
-    run, back = pair.on(None)
-    functions = ForwardBackward(
-        name=name_of(target, backward),
-        inputs=tuple(inputs),
-        gradients=tuple(wanted(wrt, tuple(inputs)) if wrt is not None else floats),
-        forward=run,
-        backward=back,
-        unjudged=tuple(left_out),
-        is_adapted=convention is not None,
-        notes=() if convention is None or not convention.note else (convention.note,),
-        withheld=withheld_from(convention, forward, backward),
-    )
-    owner = owner_of(*methods) if wrt is None else None
-    return functions if owner is None else with_attributes(functions, owner, pair, arrays)
+    judged = tuple(wanted(wrt, tuple(inputs)) if wrt is not None else floats)
+
+    def called(convention: Convention | None) -> ForwardBackward:
+        pair = Called(methods, convention, options)
+        run, back = pair.on(None)
+        functions = ForwardBackward(
+            name=name_of(target, backward),
+            inputs=tuple(inputs),
+            gradients=judged,
+            forward=run,
+            backward=back,
+            unjudged=tuple(left_out),
+            is_adapted=convention is not None,
+            notes=() if convention is None or not convention.note else (convention.note,),
+            withheld=withheld_from(convention, forward, backward),
+        )
+        owner = owner_of(*methods) if wrt is None else None
+        return functions if owner is None else with_attributes(functions, owner, pair, arrays)
+
+    if convention is None:
+        return called(None)
+    others = (replace(convention, roles=(each,), rivals=()) for each in convention.rivals)
+    return replace(called(convention), rivals=tuple(map(called, others)))
 
 
 def _keeps_its_cache(

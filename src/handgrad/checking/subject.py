@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -88,7 +89,11 @@ class CheckedTarget:
             if name in functions.parameters
         }
         arrays = {**arrays, **brought}
-        return in_float64(computes_as(guarded(functions, arrays), arrays)), arrays
+        rivals = tuple(self._judged(each, arrays) for each in functions.rivals)
+        return replace(self._judged(functions, arrays), rivals=rivals), arrays
+
+    def _judged(self, functions: ForwardBackward, arrays: dict[str, np.ndarray]) -> ForwardBackward:
+        return in_float64(computes_as(guarded(functions, arrays), arrays))
 
     def different_forward(
         self, functions: ForwardBackward, done: TrialRun, setup: Setup

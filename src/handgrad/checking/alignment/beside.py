@@ -9,6 +9,8 @@ from typing import Final
 from handgrad.checking.alignment.told import Told
 from handgrad.checking.report import RIVAL, Fault
 
+#: Kinds that say that a gradient is no array of numbers, which a change is told beside.
+_OF_THE_FORM: Final = ("wrong type", "not finite")
 #: Kinds that say where a gradient is wrong, or that it is, and not by what.
 _NO_CAUSES: Final = ("unknown", "some rows", "masked rows")
 #: Kinds that say what became of the whole gradient, in which a change is one line of many, with
@@ -58,6 +60,9 @@ def _both(known: Fault, told: Told, *, alone: bool) -> Fault:
         return replace(known, message=f"{known.message}; {fault.message}", line=fault.line)
     if known.kind in _NO_CAUSES:
         return fault
+    if known.kind in _OF_THE_FORM and fault.diff:
+        message = f"{known.message}; {fault.message.removeprefix(f'd{fault.gradient}: ')}"
+        return replace(known, message=message, line=fault.line, diff=fault.diff)
     is_of_whole = alone and fault.kind not in _OF_THE_WHOLE.get(known.kind, (fault.kind,))
     if is_of_whole or (known.term and told.words > _CONTRIVED):
         # A rival of what a change bears out is none.

@@ -26,7 +26,7 @@ from handgrad.checking.alignment.changes import (
     statements,
 )
 from handgrad.checking.alignment.derivatives import of_derivative, of_square
-from handgrad.checking.alignment.inserting import inserted_at, of_whole
+from handgrad.checking.alignment.inserting import inserted_at, of_whole, reordered
 from handgrad.checking.alignment.meant import (
     carried,
     of_blocks,
@@ -298,9 +298,24 @@ def _insertions(
         found = inserted_at(node, array, scope, is_part=is_part) if not is_compared else iter(())
         if array is not None:
             found = chain(found, insertions(node, array, borrowed, scope))
+        if array is not None and (_is_reshaped(place) or _reshapes(node)):
+            found = chain(found, reordered(node, array, scope))
         if isinstance(place.parent, ast.stmt | ast.Tuple | ast.Lambda):
             found = chain(found, siblings(node, scope), of_whole(node, array, scope))
         yield from (varied(place, each, statement, scope) for each in attempted(found))
+
+
+def _is_reshaped(place: Place) -> bool:
+    """Return whether an expression is what a method or a function gives another shape."""
+    match place.parent:
+        case ast.Attribute(attr="reshape" | "view") | ast.Call(ast.Attribute(attr="reshape")):
+            return True
+    return False
+
+
+def _reshapes(node: ast.expr) -> bool:
+    """Return whether an expression gives something another shape."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".reshape")
 
 
 def _is_owner(place: Place, node: ast.expr) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 
 from handgrad.checking.alignment.changes import Change
@@ -28,7 +29,19 @@ class Hit:
     size: float
 
     @property
-    def rank(self) -> tuple[float, float, int]:
+    def rank(self) -> tuple[float, float, bool, int]:
         text = self.written
         longer = 0 if text is None else len(text.line) - len(" ".join(text.before))
-        return -len(self.covers), round(self.size), longer
+        return -len(self.covers), round(self.size), self._is_late, longer
+
+    @property
+    def _is_late(self) -> bool:
+        """Return whether a variable gains what the line that sets it may lack as well."""
+        own = self.change.place.get()
+        if not isinstance(own, ast.Name) or not isinstance(self.change.new, ast.AST):
+            return False
+        is_gain = any(each is own for each in ast.walk(self.change.new))
+        return is_gain and any(
+            isinstance(each, ast.Name) and each.id == own.id and isinstance(each.ctx, ast.Store)
+            for each in ast.walk(self.piece.tree)
+        )

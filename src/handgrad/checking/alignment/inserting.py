@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import product
+from itertools import permutations, product
+from typing import Final
 
 import numpy as np
 
 from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.spellings import flipped
+from handgrad.checking.alignment.spellings import flipped, permuted
 from handgrad.checking.alignment.variants import (
     MISSING,
     SIGN,
@@ -20,6 +21,13 @@ from handgrad.checking.alignment.variants import (
     parsed,
 )
 from handgrad.checking.alignment.wording import said
+
+#: Orders of the axes that are tried, by their number: of three all, of four those of layouts of
+#: images and of heads. Of two, the transpose is.
+_LAYOUTS: Final = {
+    3: (*permutations(range(3)),)[1:],
+    4: ((0, 2, 3, 1), (0, 3, 1, 2), (0, 2, 1, 3), (1, 0, 2, 3), (1, 2, 3, 0), (3, 0, 1, 2)),
+}
 
 
 def inserted_at(
@@ -75,6 +83,9 @@ def _with_one(node: ast.expr, *, is_part: bool) -> Iterator[Variant]:
         for power, words in ((2, "factor {} of its square"), (3, "factors {} of its cube")):
             new = binary(node, ast.Pow(), ast.Constant(power))
             yield new, "factor missing", part, f"the power is missing, the {words}"
+        rest = binary(one, ast.Sub(), node)
+        label = f"(1 − {part})"
+        yield binary(node, ast.Mult(), rest), "factor missing", label, MISSING + f" beside {part}"
     phrase = TERM_MISSING + f" beside {part}"
     for new, label in (
         (binary(node, ast.Add(), one), "1"),
@@ -106,6 +117,14 @@ def of_whole(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iter
         if not isinstance(node, ast.Name):
             yield from _without_mean(node, array)
         yield from _with_terms(node, array, scope)
+
+
+def reordered(node: ast.expr, array: np.ndarray, scope: CallScope) -> Iterator[Variant]:
+    """The axes of an array in other orders, as layouts of images have them."""
+    for axes in _LAYOUTS.get(array.ndim, ()):
+        new = permuted(node, axes, scope)
+        phrase = f"the axes of {{}} belong in the order {axes}: a transpose is missing"
+        yield new, "axes permuted", said(node), phrase
 
 
 def _with_masks(node: ast.expr, scope: CallScope) -> Iterator[Variant]:

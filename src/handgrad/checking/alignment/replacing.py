@@ -44,6 +44,8 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
             yield from _of_constant(place, node)
             if isinstance(place.parent, ast.Assign) and type(node.value) in (int, float):
                 yield from _for_number(scope)
+            if isinstance(place.parent, ast.Return) and type(node.value) in (int, float):
+                yield from _with_mask(node, scope)
         case ast.Compare(left, [op], [right]):
             for other in _COMPARED.get(type(op), ()):
                 new = ast.Compare(left, [other()], [right])
@@ -58,7 +60,9 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
     if not _is_widened(place):
         yield from _of_slice(node)
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-        yield from _other_names(node, scope, spreads=isinstance(place.parent, ast.BinOp))
+        yield from _other_names(
+            node, scope, spreads=isinstance(place.parent, ast.BinOp | ast.Tuple | ast.Return)
+        )
     if place.field == "iter" and not isinstance(node, ast.Call):
         step = ast.Slice(None, None, parsed("-1"))
         new = ast.Subscript(node, step, ast.Load())
@@ -95,6 +99,15 @@ def _for_number(scope: CallScope) -> Iterator[Variant]:
         row = ast.Call(ast.Attribute(atom, "ravel", ast.Load()), [], [])
         for new in (atom, row) if value.dtype.kind == "f" and value.ndim else ():
             yield new, "factor missing", said(atom), "the factor {} is missing"
+
+
+def _with_mask(node: ast.Constant, scope: CallScope) -> Iterator[Variant]:
+    """A number where an array is positive, for one that comes back."""
+    for atom, value in scope.atoms:
+        if value.dtype.kind == "f" and value.ndim:
+            mask = ast.Compare(atom, [ast.Gt()], [ast.Constant(0)])
+            phrase = f"the mask, the factor {{}}, is forgotten in {said(node)}"
+            yield binary(node, ast.Mult(), mask), "mask forgotten", f"({said(mask)})", phrase
 
 
 def _of_elements(
@@ -160,7 +173,8 @@ def of_bound(node: ast.expr) -> Iterator[Variant]:
 def _other_names(node: ast.expr, scope: CallScope, *, spreads: bool = False) -> Iterator[Variant]:
     """Another value of the same kind; where the value is not to be had, of any.
 
-    spreads: it is an operand that another one broadcasts with, so that it may have more axes.
+    spreads: it is an operand that another one broadcasts with, or comes back, so that it may have
+    more axes.
     """
     own = scope.array(node)
     written = ast.unparse(node)

@@ -31,7 +31,17 @@ def size_of(change: Change, known: dict[ast.AST, list[str]]) -> float:
     size = _difference(before, after)
     # There is one way to leave a factor out, and many to make it do nothing.
     is_factor = change.kind == "extra factor" and isinstance(old, ast.BinOp)
-    return min(size, 1.0) if is_factor else size
+    return min(size, _factors(old) - _factors(change.new)) if is_factor else size
+
+
+def _factors(node: ast.AST) -> float:
+    """The number of an expression's factors, those that divide included."""
+    match node:
+        case ast.BinOp(left, ast.Mult() | ast.Div() | ast.MatMult(), right):
+            return _factors(left) + _factors(right)
+        case ast.Constant(1 | 1.0):
+            return 0.0
+    return 1.0
 
 
 def _known_words(node: ast.AST, known: dict[ast.AST, list[str]]) -> list[str]:

@@ -23,6 +23,13 @@ def flipped(node: ast.expr, axes: Sequence[int], scope: CallScope) -> ast.expr:
     return ast.Subscript(node, taken, ast.Load())
 
 
+def permuted(node: ast.expr, axes: Sequence[int], scope: CallScope) -> ast.expr:
+    """The array with its axes in another order."""
+    name = "permute" if is_tensor(scope.value(node)) else "transpose"
+    function = ast.Attribute(node, name, ast.Load())
+    return ast.Call(function, [ast.Constant(axis) for axis in axes], [])
+
+
 def added_at(
     array: ast.expr, index: ast.expr, value: ast.expr, scope: CallScope
 ) -> tuple[ast.expr, str]:

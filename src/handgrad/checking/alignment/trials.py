@@ -97,8 +97,7 @@ class Trials:
         except Exception:  # an index, or a size, is no place for such values
             return None
         names = self.functions.gradients
-        floats = [name for name in names if np.asarray(found[name]).dtype.kind == "f"]
-        return {name for name in floats if not close(found[name], draw.found[name], draw.dy)}
+        return {name for name in names if not _is_as_before(found[name], draw.found[name], draw.dy)}
 
     def _compiled(self, change: Change, piece: CodePiece) -> CodeType | None:
         """The code of a function with a change; None where there is none."""
@@ -185,8 +184,18 @@ def _is_same(y: Any, other: Any) -> bool:
     return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
 
+def _is_as_before(found: Any, before: Any, dy: Any) -> bool:
+    """Return whether a gradient is what it was, which need not be an array of floats."""
+    if {np.asarray(found).dtype.kind, np.asarray(before).dtype.kind} == {"f"}:
+        return close(found, before, dy)
+    return bool(np.array_equal(found, before))
+
+
 def _is_right(draw: Draw, name: str, found: Any) -> bool:
-    if np.shape(found) != np.shape(draw.right[name]) or not np.any(np.isfinite(draw.right[name])):
+    right = draw.right[name]
+    if np.shape(found) != np.shape(right) or np.asarray(found).dtype.kind != "f":
+        return False
+    if not np.any(np.isfinite(right)):
         return False
     size = np.nanmax(np.abs(draw.right[name]), initial=0.0)
     if draw.tolerances[name] > _KNOWN * size:  # too little is known of what is right
@@ -198,7 +207,8 @@ def _is_right(draw: Draw, name: str, found: Any) -> bool:
 
 
 def _departure(draw: Draw, name: str, found: Any) -> float:
-    if np.shape(found) != np.shape(draw.right[name]):
+    is_float = np.asarray(found).dtype.kind == "f"
+    if np.shape(found) != np.shape(draw.right[name]) or not is_float or np.isnan(found).any():
         return float("inf")
     return float(np.nanmax(np.abs(np.asarray(found) - draw.right[name]), initial=0.0))
 

@@ -1,0 +1,172 @@
+"""Faults that are named with their line and the change that mends them, in forms met outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import handgrad as hg
+from tests.checking.functions import normal
+
+
+def mended(report: Any) -> list[str]:
+    """The lines that changes put in the place of wrong ones, without spaces around."""
+    return [fault.diff.splitlines()[-1][1:].strip() for fault in report.faults if fault.diff]
+
+
+def rectified(x: Any) -> Any:
+    return np.where(x > 0, x, 0.0), x
+
+
+def a_mask_alone(dy: Any, x: Any) -> Any:
+    dx = x > 0
+    return dx
+
+
+def test_a_gradient_of_booleans_is_told_with_the_change() -> None:
+    report = hg.check((rectified, a_mask_alone), normal(4, 3))
+    [fault] = report.faults
+    assert fault.kind == "wrong type"
+    assert "dx is of bool" in fault.message
+    assert "the factor dy is missing" in fault.message
+    # Where it is set, and not where it comes back.
+    assert mended(report) == ["dx = (x > 0) * dy"]
+
+
+def kept(x: Any) -> Any:
+    mask = (np.abs(x) > 0.5).astype(float)
+    return np.sin(x) * mask, (x, mask)
+
+
+def divided(dy: Any, cache: Any) -> Any:
+    x, mask = cache
+    return np.cos(x) * dy / mask
+
+
+def test_a_gradient_that_is_not_finite_is_told_with_the_change() -> None:
+    report = hg.check((kept, divided), normal(4, 3))
+    assert [fault.kind for fault in report.faults] == ["not finite"]
+    assert mended(report) == ["return np.cos(x) * dy * mask"]
+
+
+def affine(x: Any, w: Any, b: Any) -> Any:
+    return x @ w + b, (x, w)
+
+
+def the_bias_twice(dy: Any, cache: Any) -> Any:
+    x, w = cache
+    dx = dy @ w.T
+    dw = x.T @ dy  # noqa: F841
+    db = dy.sum(axis=0)
+    return dx, db, db
+
+
+def test_what_comes_back_instead_may_have_other_axes() -> None:
+    report = hg.check((affine, the_bias_twice), normal(5, 3), normal(3, 4), normal(4))
+    assert mended(report) == ["return dx, dw, db"]
+    assert [fault.gradient for fault in report.faults] == ["w"]
+
+
+def by_channel(x: Any, gamma: Any) -> Any:
+    rows = x.transpose(0, 2, 3, 1).reshape(-1, x.shape[1])
+    y = rows * gamma
+    n, c, h, w = x.shape
+    return y.reshape(n, h, w, c).transpose(0, 3, 1, 2), (rows, gamma, x.shape)
+
+
+def rows_of_another_order(dy: Any, cache: Any) -> Any:
+    rows, gamma, (n, c, h, w) = cache
+    flat = dy.reshape(-1, c)
+    dgamma = (flat * rows).sum(axis=0)
+    dx = (flat * gamma).reshape(n, h, w, c).transpose(0, 3, 1, 2)
+    return dx, dgamma
+
+
+def left_in_rows(dy: Any, cache: Any) -> Any:
+    rows, gamma, (n, c, h, w) = cache
+    flat = dy.transpose(0, 2, 3, 1).reshape(-1, c)
+    dgamma = (flat * rows).sum(axis=0)
+    dx = (flat * gamma).reshape(n, h, w, c)
+    return dx, dgamma
+
+
+@pytest.mark.parametrize(
+    ("backward", "line"),
+    [
+        (rows_of_another_order, "flat = dy.transpose(0, 2, 3, 1).reshape(-1, c)"),
+        (left_in_rows, "dx = (flat * gamma).reshape(n, h, w, c).transpose(0, 3, 1, 2)"),
+    ],
+)
+def test_a_transpose_before_or_after_a_reshape_is_put_back(backward: Any, line: str) -> None:
+    assert set(mended(hg.check((by_channel, backward), normal(2, 3, 4, 4), normal(3)))) == {line}
+
+
+def logistic(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def negated_prime(values: Any) -> Any:
+    return -(values * (1 - values))
+
+
+def halved_prime(s: Any) -> Any:
+    return s
+
+
+def of_one_factor(x: Any) -> Any:
+    return 1.0 * logistic(x)
+
+
+def softplus(x: Any) -> Any:
+    return np.log(1 + np.exp(x))
+
+
+def negated_slope(values: Any) -> Any:
+    return -1 / (1 + np.exp(-values))
+
+
+def relu(x: Any) -> Any:
+    return np.maximum(x, 0)
+
+
+def slope_of_all(x: Any) -> Any:
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("pair", "line"),
+    [
+        ((logistic, negated_prime), "return values * (1 - values)"),
+        ((logistic, halved_prime), "return s * (1 - s)"),
+        ((logistic, of_one_factor), "return 1.0 * (logistic(x) * (1 - logistic(x)))"),
+        ((softplus, negated_slope), "return 1 / (1 + np.exp(-values))"),
+        ((relu, slope_of_all), "return 1.0 * (x > 0)"),
+    ],
+)
+def test_a_wrong_derivative_is_mended_whether_it_takes_x_or_y(pair: Any, line: str) -> None:
+    assert mended(hg.check(pair, normal(5, 3))) == [line]
+
+
+def normalised(x: Any, gamma: Any) -> Any:
+    mean = x.mean(axis=0)
+    centred = x - mean
+    std = np.sqrt((centred**2).mean(axis=0) + 1e-5)
+    return gamma * centred / std, (centred, std, gamma)
+
+
+def a_mean_of_the_sum(dy: Any, cache: Any) -> Any:
+    centred, std, gamma = cache
+    n = len(dy)
+    dgamma = (dy * centred / std).sum(axis=0)
+    dstd = np.mean(-dy * gamma * centred / std**2, axis=0)
+    dvar = dstd / (2 * std)
+    dsquared = (1 / n) * dvar * np.ones_like(dy)
+    dcentred = dy * gamma / std + 2 * centred * dsquared
+    return dcentred - dcentred.mean(axis=0), dgamma
+
+
+def test_one_word_comes_before_a_product_of_two_factors_left_out() -> None:
+    report = hg.check((normalised, a_mean_of_the_sum), normal(5, 3), normal(3))
+    assert mended(report) == ["dstd = np.sum(-dy * gamma * centred / std ** 2, axis=0)"]
