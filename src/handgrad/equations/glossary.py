@@ -58,7 +58,7 @@ _TABLE: Final[Mapping[str, Formula]] = {
     "std": Symbol("sigma"),
     "unbiased": _letter("s", sup=_SQUARED),
     "inv_std": Fraction(Number("1"), Script(Symbol("sigma"), Symbol("epsilon"))),
-    "inv_rms": Fraction(Number("1"), Script(Text("rms"), Symbol("epsilon"))),
+    "inv_rms": Fraction(Number("1"), Script(Accent("hat", Symbol("sigma")), Symbol("epsilon"))),
     "mean_square": Fenced(Script(_X, sup=_SQUARED), "⟨"),
     "running_mean": _letter("mu", sub="run"),
     "running_var": _letter("sigma", sub="run", sup=_SQUARED),

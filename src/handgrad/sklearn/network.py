@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -233,7 +234,7 @@ class Network(BaseEstimator):  # type: ignore[misc]
         if self.solver == "adam":
             # scikit-learn adds epsilon to √v, handgrad and the paper's algorithm to √v̂.
             correction = 1 - self.beta_2 ** (optimizer.steps + 1)
-            optimizer.hyperparameters["eps"] = float(self.epsilon / np.sqrt(correction))
+            optimizer.hyperparameters["eps"] = float(self.epsilon / math.sqrt(correction))
         optimizer.step(objective.parameters, objective.gradients)
 
     def _batch_size(self, examples: int) -> int:

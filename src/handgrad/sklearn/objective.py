@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import get_blas_funcs
 
 from handgrad.arrays import Array
 from handgrad.layers import Layer
@@ -29,6 +30,7 @@ class Objective:
             array[...] = alpha if array.ndim > 1 else 0.0
         self._strengths = strengths.buffer if alpha > 0 else None
         self._penalty = np.empty_like(strengths.buffer)
+        self._add = get_blas_funcs("axpy", (self._penalty,))  # y += a x, in place
 
     def __call__(
         self, inputs: tuple[Array, ...], targets: tuple[Array, ...], weight: float
@@ -37,7 +39,6 @@ class Objective:
         if self._strengths is not None:
             parameters, penalty = self.parameters.buffer, self._penalty
             np.multiply(self._strengths, parameters, out=penalty)
-            np.multiply(penalty, 1.0 / weight, out=penalty)
-            value += 0.5 * float(np.dot(penalty, parameters))
-            np.add(self.gradients.buffer, penalty, out=self.gradients.buffer)
+            value += 0.5 / weight * float(penalty.dot(parameters))
+            self._add(penalty, self.gradients.buffer, a=1.0 / weight)
         return value

@@ -71,6 +71,10 @@ def refusal(tensors: Tensors) -> str | None:
             dtypes.add(tensor.dtype)
     if dtypes not in ({torch.float32}, {torch.float64}):
         return f"the tensors are of {', '.join(sorted(map(str, dtypes)))}"
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        given = [tensor for tensor in tensors if tensor is not None]
+        if any(map(Tensor.is_inference, given)) and any(each.requires_grad for each in given):
+            return "a tensor of inference mode, which autograd cannot keep, is used with gradients"
     reason: str | None = _refusal_of_settings()
     return reason
 

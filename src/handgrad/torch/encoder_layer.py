@@ -107,6 +107,8 @@ class TransformerEncoderLayer(nn.TransformerEncoderLayer):  # type: ignore[misc,
         """Return whether PyTorch would take these arguments, and not by a way of its own."""
         if src.is_nested or src.dim() not in (2, 3) or src.shape[-1] != self.linear1.in_features:
             return False
+        if src.numel() == 0 and (src_mask, src_key_padding_mask) != (None, None):
+            return False
         features = src.shape[-1]
         if self.self_attn.embed_dim != features or not are_masks(src_mask, src_key_padding_mask):
             return False

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import chain
 from operator import is_
 from typing import Any, Final, NamedTuple
 
@@ -181,34 +182,34 @@ class TrainingStep:
 
     def _has_same_parameters(self) -> bool:
         """If not, new ones are looked up, and the captures are of no use."""
-        same = all(getattr(layer, name) is array for layer, name, array in self._parameters)
+        layers, names, arrays = self._parameters
+        same = all(map(is_, map(getattr, layers, names), arrays))
         if not same:
             self._parameters = self._find_parameters()
         return same
 
     def _has_same_attributes(self) -> bool:
         """If not, such as after a callback, all captures are of other settings."""
-        same = all(
-            len(table) == len(values) and all(map(is_, table.values(), values))
-            for table, values in self._attributes
-        )
+        tables, sizes, values = self._attributes
+        now = chain.from_iterable(map(dict.values, tables))
+        same = [*map(len, tables)] == sizes and all(map(is_, now, values))
         if not same:
             self._attributes = self._find_attributes()
         return same
 
-    def _find_attributes(self) -> list[tuple[dict[str, Any], tuple[Any, ...]]]:
-        """The attributes of the loss and all layers, and the tables among them, with their values.
+    def _find_attributes(self) -> tuple[list[dict[str, Any]], list[int], list[Any]]:
+        """The attributes of the loss and all layers, and the tables among them: these tables, their
+        sizes, and all their values one after another.
 
         They are compared by `is`, so that a value set again at worst costs another capture.
         """
         owners = [self.loss, *(layer for _, layer in walk(self.model))]
         tables = [vars(owner) for owner in owners if hasattr(owner, "__dict__")]
         tables += [value for table in tables for value in table.values() if type(value) is dict]
-        return [(table, tuple(table.values())) for table in tables]
+        return tables, [*map(len, tables)], [*chain.from_iterable(map(dict.values, tables))]
 
-    def _find_parameters(self) -> list[tuple[Layer, str, Array]]:
-        return [
-            (layer, name, getattr(layer, name))
-            for _, layer in walk(self.model)
-            for name in layer.parameter_names
-        ]
+    def _find_parameters(self) -> tuple[list[Layer], list[str], list[Array]]:
+        """The layer, the name and the array of each parameter."""
+        found = [(layer, name) for _, layer in walk(self.model) for name in layer.parameter_names]
+        layers, names = [layer for layer, _ in found], [name for _, name in found]
+        return layers, names, [*map(getattr, layers, names)]
