@@ -89,6 +89,12 @@ def gram_solved(x):
     return torch.linalg.solve(x.T @ x, x.sum(0)) * x.new_tensor(2.0, dtype=torch.float)
 
 
+def placed(x):
+    if x.device.type not in ("cpu", "cuda") or x.device != torch.ones(1).device:
+        raise ValueError("a processor is wanted")
+    return x @ torch.eye(x.shape[1], device=x.device, dtype=x.dtype).roll(1, 0) * x.abs()
+
+
 def levels(x):
     parts = [x * (1 << level) for level in range(int(x.shape[1]))]
     return torch.stack(parts).cumsum(0)
@@ -98,7 +104,7 @@ def levels(x):
     "function",
     [
         *(masked_mean, widened, scripted, focused, lengthened, smoothed, pairs, decayed, solved),
-        *(gram_solved, levels),
+        *(gram_solved, placed, levels),
     ],
 )
 def test_its_gradient_is_that_of_torch(function):

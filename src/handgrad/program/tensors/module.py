@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable
 from contextlib import ContextDecorator
@@ -169,6 +170,11 @@ def _constant(value: Any, _: Any) -> Any:
     return value
 
 
+def _device(_: Any) -> Any:
+    """The processor, as PyTorch says it where it is there, so that its type may be asked."""
+    return sys.modules["torch"].device("cpu") if "torch" in sys.modules else "cpu"
+
+
 def _attributes() -> dict[str, Callable[[Any], Any]]:
     """For every attribute of tensors what it is of a traced array."""
     found = {**TENSOR_FUNCTIONS, **TENSOR_METHODS}
@@ -178,10 +184,10 @@ def _attributes() -> dict[str, Callable[[Any], Any]]:
     bound: dict[str, Callable[[Any], Any]] = {
         name: partial(partial, function) for name, function in {**changing, **found}.items()
     }
-    plain = {"is_cuda": False, "requires_grad": False, "device": "cpu", "grad": None}
+    plain = {"is_cuda": False, "requires_grad": False, "grad": None}
     bound.update({name: partial(_constant, value) for name, value in plain.items()})
     bound.update(dict.fromkeys(("mH", "H"), shapes.adjoint), data=methods.detach)
-    bound["dtype"] = type_of
+    bound |= {"dtype": type_of, "device": _device}
     return bound
 
 
