@@ -127,9 +127,13 @@ def test_views_are_read_where_they_lie(dtype: type, sizes: tuple[int, int, int])
     for a in _views(rng, m, k, dtype):
         for b in _views(rng, k, n, dtype):
             c, cache = matmul.forward(a, b)
-            assert np.shares_memory(cache.kept.a, a)
-            assert np.shares_memory(cache.kept.b, b)
+            if min(sizes) > 1:
+                assert np.shares_memory(cache.kept.a, a)
+                assert np.shares_memory(cache.kept.b, b)
             assert_close(c, a.astype(np.float64) @ b, kind)
             da, db = matmul.backward(dc, cache)
             assert_close(da, dc.astype(np.float64) @ b.T, kind)
             assert_close(db, a.T.astype(np.float64) @ dc, kind)
+            copied, cache = matmul.forward(a.copy("C"), b.copy("C"))
+            found = [copied, *matmul.backward(dc.copy("C"), cache)]
+            assert [x.tobytes() for x in found] == [x.tobytes() for x in (c, da, db)]

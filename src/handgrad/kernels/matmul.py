@@ -11,10 +11,10 @@ from handgrad.arrays import Array
 from handgrad.geometry.axes import sum_to
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, output_buffer
-from handgrad.kernels.spec import STRIDED, KernelSpec
+from handgrad.kernels.spec import ROWS, STRIDED, KernelSpec
 
 assert native is not None
-_matmul = native.matmul
+_matmul, _is_readable = native.matmul, native.is_readable
 
 
 class Cache(NamedTuple):
@@ -48,6 +48,8 @@ def product(a: Array, b: Array, c: Array | None = None) -> Array:
 
 def forward(a: Array, b: Array, *, tile: tuple[int, int] | None = None) -> tuple[Array, Cache]:
     """C = A B; the kernel has tiles of its own, so `tile`, which shows them, changes nothing."""
+    if a.ndim == 1 or b.ndim == 1 or 1 in (*a.shape[-2:], b.shape[-1]):
+        a, b = _in_rows(a), _in_rows(b)
     matrix_a = a[None, :] if a.ndim == 1 else a
     matrix_b = b[:, None] if b.ndim == 1 else b
     c = product(matrix_a, matrix_b)
@@ -66,6 +68,8 @@ def backward(dc: Array, cache: Cache, out: Any = None) -> tuple[Array | None, Ar
         dc = dc[..., None]
     if a.ndim == 1:
         dc = dc[..., None, :]
+    if 1 in (*dc.shape[-2:], matrix_b.shape[-2]):
+        dc = _in_rows(dc)
     da, db = (
         output_buffer(wanted, like)
         for wanted, like in zip(out or (None, None), (a, b), strict=True)
@@ -75,6 +79,11 @@ def backward(dc: Array, cache: Cache, out: Any = None) -> tuple[Array | None, Ar
     if db is not None:
         _product_to(matrix_a.swapaxes(-1, -2), dc, db.reshape(matrix_b.shape))
     return da, db
+
+
+def _in_rows(array: Array) -> Array:
+    """An operand for products with vectors, whose sums have another order in another layout."""
+    return array if _is_readable(array, ROWS) else np.ascontiguousarray(array)
 
 
 def _product_to(a: Array, b: Array, c: Array) -> None:
