@@ -41,33 +41,14 @@ def causes(
     *,
     compared: bool,
 ) -> list[Fault]:
-    """The faults behind wrong gradients; where no change is known, those of another reading.
+    """The faults behind wrong gradients, from this draw and one with another cotangent.
+
+    Where no change is known and there is another reading of the functions, its faults.
 
     `malformed`: faults of gradients that cannot be compared, such as NaN; a change that gives them
     what differences say is told with them, but for None, which is left out rather than computed.
     `compared`: the subject's op says what is right; otherwise differences do.
     """
-    given = wrong, setup, rng, work, malformed
-    found = _causes(subject, functions, done, *given, compared=compared)
-    for rival in functions.rivals if not any(fault.diff for fault in found) else ():
-        told = _causes(subject, rival, run(rival, done.arrays, rng), *given, compared=compared)
-        found = told if any(fault.diff for fault in told) else found
-    return found
-
-
-def _causes(
-    subject: CheckedTarget,
-    functions: ForwardBackward,
-    done: TrialRun,
-    wrong: tuple[str, ...],
-    setup: Setup,
-    rng: np.random.Generator,
-    work: Work,
-    malformed: Sequence[Fault],
-    *,
-    compared: bool,
-) -> list[Fault]:
-    """The faults behind wrong gradients, from this draw and one with another cotangent."""
     names = (fault.gradient for fault in malformed)
     formless = tuple(name for name in names if done.gradients[name] is not None)
     second = run(functions, done.arrays, rng)
@@ -83,7 +64,12 @@ def _causes(
             changes = attempt(partial(changed, functions, *searched), none)
             faults = joined(faults, changes)
     faults = [_withheld(functions, each) for each in faults]
-    return [attempt(partial(_not_linear, functions, done, each, rng), each) for each in faults]
+    found = [attempt(partial(_not_linear, functions, done, each, rng), each) for each in faults]
+    for rival in functions.rivals if not any(fault.diff for fault in found) else ():
+        other = run(rival, done.arrays, rng), wrong, setup, rng, work, malformed
+        told = causes(subject, rival, *other, compared=compared)
+        found = told if any(fault.diff for fault in told) else found
+    return found
 
 
 def _withheld(functions: ForwardBackward, fault: Fault) -> Fault:

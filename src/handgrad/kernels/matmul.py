@@ -8,13 +8,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
+from handgrad.dispatch.gradients import readable
 from handgrad.geometry.axes import sum_to
 from handgrad.kernels import native
 from handgrad.kernels.memory import empty, output_buffer
 from handgrad.kernels.spec import ROWS, STRIDED, KernelSpec
 
 assert native is not None
-_matmul, _is_readable = native.matmul, native.is_readable
+_matmul = native.matmul
 
 
 class Cache(NamedTuple):
@@ -83,7 +84,8 @@ def backward(dc: Array, cache: Cache, out: Any = None) -> tuple[Array | None, Ar
 
 def _in_rows(array: Array) -> Array:
     """An operand for products with vectors, whose sums have another order in another layout."""
-    return array if _is_readable(array, ROWS) else np.ascontiguousarray(array)
+    own: Array = readable(array, ROWS)
+    return own
 
 
 def _product_to(a: Array, b: Array, c: Array) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-#: How arrays may lie in memory for a kernel to read them in place: in C's order, with the last axis
-#: contiguous and the others at any strides, or at any strides. Numbered as in
-#: core/binding/array.cpp.
+#: The ways arrays may lie in memory for a kernel to read them in place: in C's order, with the last
+#: axis contiguous and the others at any strides, or at any strides. As core/binding/array.cpp
+#: numbers them.
 CONTIGUOUS: Final = 0
 ROWS: Final = 1
 STRIDED: Final = 2
@@ -22,8 +22,7 @@ class KernelSpec:
     out)` returns the gradients, written into the arrays of `out`, if that is not None. Both get
     NumPy arrays of one float type, checked by the op's `validate`.
 
-    - layout: arrays that lie in memory so come as they are, others as a copy in
-      C's order.
+    - layout: arrays that lie in memory so come as they are, others as a copy in C's order.
     - adds_residual_forward: `forward` also takes `residual` and adds it to y as it writes.
     - adds_residual_backward: `backward` does, and adds it to the first gradient.
     - overwrites_cache: backward may write its gradient over the first array of the cache.

@@ -52,8 +52,8 @@ bool view_strided(PyObject* object, char kind, int item_size, bool writeable, Ar
 
 namespace {
 
-// How an array may lie in memory, as kernels/spec.py numbers them: C-contiguous; with its last axis
-// of more than one value contiguous, the others at any strides; or at any strides.
+// The ways an array may lie in memory, as kernels/spec.py numbers them: C-contiguous; with its last
+// axis of more than one value contiguous, the others at any strides; or at any strides.
 enum class Layout { kContiguous, kRows, kStrided };
 
 // True where a kernel that takes this layout can read an array in place.
