@@ -137,3 +137,23 @@ def test_views_are_read_where_they_lie(dtype: type, sizes: tuple[int, int, int])
             copied, cache = matmul.forward(a.copy("C"), b.copy("C"))
             found = [copied, *matmul.backward(dc.copy("C"), cache)]
             assert [x.tobytes() for x in found] == [x.tobytes() for x in (c, da, db)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", [2, 6, 13, 17, 31, 33, 70])
+@pytest.mark.parametrize("sizes", [(1, 90), (37, 200), (384, 101), (1024, 300), (2500, 90)])
+def test_weights_along_k_leave_no_trace_in_the_bits(
+    dtype: type, rows: int, sizes: tuple[int, int]
+) -> None:
+    """Few rows times weights that lie along k are computed transposed."""
+    k, n = sizes
+    rng = np.random.default_rng(2)
+    x, w = rng.standard_normal((rows, k)).astype(dtype), rng.standard_normal((n, k)).astype(dtype)
+    columns = np.ascontiguousarray(w.T)
+    found = []
+    for threads in (1, 2, 3):
+        hg.set_threads(threads)
+        found += [hg.matmul(x, w.T), hg.matmul(x, columns)]
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)
+    assert_close(found[0] / np.sqrt(k), x @ w.T / np.sqrt(k), np.dtype(dtype).name)

@@ -271,12 +271,37 @@ void pack_for_all(const Tiling<T>& tiling, const Panels& panels, Range k_blocks,
     });
 }
 
-}  // namespace
+// The epilogue of C, given tiles of Cᵀ.
+template <class T>
+struct TransposedEpilogue {
+    const AnyEpilogue<T>& epilogue;
+
+    void operator()(long row, int rows, long column, int columns, const T* tile, int width) const {
+        constexpr int n = kLanes<T>, most = (kMR + n - 1) / n * n;
+        alignas(64) T turned[kNR<T> * most];
+        for (int c = 0; c < columns; c += n)
+            for (int r = 0; r < rows; r += n)
+                pack_transposed_square(turned + c * most + r, most, n, n, [&](int l) {
+                    return r + l < rows ? tile + (r + l) * width + c : nullptr;
+                });
+        for (int c = 0; c < columns; c += kMR)
+            epilogue(column + c, std::min(kMR, columns - c), row, rows, turned + c * most, most);
+    }
+};
+
+// True if fewer values are packed and turned for Cᵀ = Bᵀ Aᵀ, in which B is read unpacked: that of a
+// few rows with the weights of a layer. Its sums are the same, k by k.
+template <class T>
+bool is_better_transposed(long rows, long columns, long k, const PackOf<T>& pack_a,
+                          const PackOf<T>& pack_b) {
+    if (!lies_in_place<T>(columns, rows, k, pack_b)) return false;
+    const double packed_a = lies_in_place<T>(rows, columns, k, pack_a) ? 0 : double(rows) * k;
+    return double(rows) * (columns + k) < packed_a + double(columns) * k;
+}
 
 template <class T>
-void multiply(long rows, long columns, long k, const PackOf<T>& pack_a, const PackOf<T>& pack_b,
-              const AnyEpilogue<SumOf<T>>& epilogue) {
-    if (rows == 0 || columns == 0) return;
+void multiply_as_is(long rows, long columns, long k, const PackOf<T>& pack_a,
+                    const PackOf<T>& pack_b, const AnyEpilogue<SumOf<T>>& epilogue) {
     const Tiling<T> tiling(rows, columns, k, pack_a);
     const BlockPartition<T> partition(tiling);
     const auto run = [&](Range k_blocks, const Shared<T>& shared) {
@@ -307,6 +332,18 @@ void multiply(long rows, long columns, long k, const PackOf<T>& pack_a, const Pa
             {partition.pack_a_once ? a.data() : nullptr, partition.pack_b_once ? b.data() : nullptr,
              partial ? sums.data() : nullptr});
     }
+}
+
+}  // namespace
+
+template <class T>
+void multiply(long rows, long columns, long k, const PackOf<T>& pack_a, const PackOf<T>& pack_b,
+              const AnyEpilogue<SumOf<T>>& epilogue) {
+    if (rows == 0 || columns == 0) return;
+    if (is_better_transposed<T>(rows, columns, k, pack_a, pack_b))
+        return multiply_as_is<T>(columns, rows, k, pack_b, pack_a,
+                                 TransposedEpilogue<SumOf<T>>{epilogue});
+    multiply_as_is<T>(rows, columns, k, pack_a, pack_b, epilogue);
 }
 
 template <class T>

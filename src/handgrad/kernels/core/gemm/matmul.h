@@ -16,7 +16,8 @@
 //   pack      gathers an operand into a micro-panel: for each k in turn, `width` values side by
 //             side.
 //   epilogue  takes each finished tile: adds the bias, applies the activation, stores or scatters
-//             it.
+//             it. Tiles begin at any column: a product of few rows is computed as (Bᵀ Aᵀ)ᵀ, see
+//             matmul.cpp.
 //
 // Assumed: micro-panels are aligned to vectors, and the last one of B is filled up to whole vectors
 // with zeros, whose sums the epilogue leaves out; a left operand whose values along k are adjacent

@@ -94,15 +94,21 @@ struct StridedPack {
                       load(source + p * k_stride + v * kLanes<T>));
     }
 
+    // So many short rows at once are more streams than a core foresees: each line of a square is
+    // asked for some squares ahead, at the end of a row in the next panel's.
     void copy_transposed(T* panel, int width, const T* source, int lanes, long k) const {
         constexpr int n = kLanes<T>;
-        for (long p = 0; p < k; p += n)
+        constexpr long kAhead = 8 * n;
+        for (long p = 0; p < k; p += n) {
+            const long ahead = p + kAhead < k ? kAhead : width * lane_stride + kAhead - k;
             for (int l = 0; l < width; l += n)
                 pack_transposed_square(panel + p * width + l, width, std::min(n, width - l),
                                        static_cast<int>(std::min<long>(n, k - p)), [&](int r) {
-                                           return l + r < lanes ? source + (l + r) * lane_stride + p
-                                                                : nullptr;
+                                           const T* row = source + (l + r) * lane_stride + p;
+                                           __builtin_prefetch(row + ahead);
+                                           return l + r < lanes ? row : nullptr;
                                        });
+        }
     }
 };
 
