@@ -148,6 +148,12 @@ def test_a_version_without_its_changes_is_not_released(
     assert found is None if said is None else said in found
 
 
+def test_the_changelog_has_one_row_for_each_change() -> None:
+    """So changes can be searched by line, and two branches that add some merge."""
+    lines = (ROOT / "CHANGELOG.md").read_text("utf-8").partition("## [Unreleased]")[2].splitlines()
+    assert [line for line in lines if line and not line.startswith(("- ", "#"))] == []
+
+
 WHY = "Because users asked for it."
 
 

@@ -10,15 +10,16 @@ import pytest
 from handgrad import layers, losses, models
 from handgrad.documents.document import Document, Figure, Heading, List, Paragraph, Table, opened
 from handgrad.documents.labels import label
-from handgrad.equations.docstrings import introduction
+from handgrad.equations.docstrings import introduction, purposes
 from handgrad.equations.models.examples import MODELS
 from handgrad.equations.models.model import model_document
 from handgrad.equations.notes import notes
-from handgrad.equations.translations import TRANSLATIONS, cited, is_translated
+from handgrad.equations.translations import TRANSLATIONS, cited, is_translated, translated
 from handgrad.equations.worked import WORKED
 from handgrad.layers import Layer
 from handgrad.layers.base import OpLayer
 from handgrad.ops import OPS
+from handgrad.optimizers import Adam, AdamW
 
 #: Every op with a backward.
 COVERED: Final = tuple(
@@ -78,6 +79,21 @@ def test_a_picture_names_its_layers_in_romanian():
     document = model_document(layer, np.ones((1, 1, 4, 4)), title="x", lang="ro")
     drawn = [block for block in opened(document.blocks) if isinstance(block, Figure)]
     assert any("Convoluție" in each.svg for each in drawn)
+
+
+@pytest.mark.parametrize("kind", [layers.AddNorm, layers.Residual, Adam, AdamW])
+def test_a_page_says_why_a_part_is_there_and_who_says_so(kind):
+    (english,) = purposes(kind)
+    assert is_translated(english, "ro")
+    for lang in ("en", "ro"):
+        inner = layers.Dense(3, 3, dtype=np.float64, rng=np.random.default_rng(0))
+        part = layers.AddNorm(inner, 3, dtype=np.float64) if kind is layers.AddNorm else None
+        model = layers.Sequential(part or layers.Residual(inner))
+        optimizer = kind() if kind in (Adam, AdamW) else None
+        page = model_document(model, np.ones((2, 3)), title="x", lang=lang, optimizer=optimizer)
+        told = sentences(page)
+        assert sum(translated(english, lang) in each for each in told) == 1
+        assert any(label(lang, "sources") in each for each in told)
 
 
 def cube(x):

@@ -45,12 +45,13 @@ class Dimensions:
     """The lengths of letters, in the order in which they are written, and the names of sizes.
 
     Without `names` sizes are written as numbers. `parts` are letters of one of so many equal parts
-    of another letter, such as D/2.
+    of another letter, such as D/2. `taken` are symbols of values, which are no sizes.
     """
 
     lengths: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     names: Mapping[Size, str] | None = None
     parts: Mapping[str, Share] = field(default_factory=lambda: MappingProxyType({}))
+    taken: frozenset[Formula] = frozenset()
 
     def size(self, size: Size | int) -> Formula:
         """N, H W, D/2, 4 H, N + 2, 2 N + 1, or a number."""
@@ -58,7 +59,7 @@ class Dimensions:
         if self.names is None or size.constant is not None:
             return Number(str(size.number(self.lengths)))
         if size in self.names:
-            return _letter(self.names[size])
+            return self._letter(self.names[size])
         for known in self.names:
             if (difference := (size - known).constant) is not None:
                 sign = Sign("+" if difference > 0 else "−")
@@ -95,12 +96,19 @@ class Dimensions:
                 letters.remove(str(by))
             else:
                 divisors.append(self.size(by))
-        parts = [_letter(each) for each in sorted(letters, key=list(self.lengths).index)]
+        parts = [self._letter(each) for each in sorted(letters, key=list(self.lengths).index)]
         for quotient in [each for each in atoms if isinstance(each, Quotient)]:
             parts += [self._fenced(quotient.top), Sign("/"), self._fenced(quotient.bottom)]
         for divisor in divisors:
             parts += [Sign("/"), divisor]
         return parts if times == 1 and parts else [Number(str(times)), *parts]
+
+    def _letter(self, name: str) -> Formula:
+        """H_I where there is an H_O, and W_size where W is the symbol of a value."""
+        found = _letter(name)
+        if f"{name}O" in (self.names or {}).values():
+            return Script(found, Symbol("I"))
+        return Script(found, Text("size")) if found in self.taken else found
 
     def _fenced(self, size: Size) -> Formula:
         found = self.size(size)

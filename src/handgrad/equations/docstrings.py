@@ -50,6 +50,14 @@ def introduction(model: type) -> str:
     return "" if "=" in first else first
 
 
+def purposes(kind: type) -> list[str]:
+    """The paragraphs on why a class is there: those of its file behind the first, where that begins
+    with the name of the class."""
+    first, *others = paragraphs(sys.modules[kind.__module__].__doc__ or "")
+    name = first.partition(": ")[0].replace("&", "").replace(" ", "")
+    return others if name.casefold() == kind.__name__.casefold() else []
+
+
 def paragraphs(text: str) -> list[str]:
     """The paragraphs of a docstring, each in one line."""
     return [_joined(each) for each in re.split(r"\n\s*\n", text) if each.strip()]

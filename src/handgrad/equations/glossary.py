@@ -1,7 +1,8 @@
 """From the names of the code to the symbols of the paper.
 
-One rule, `Glossary.symbol`, and one small table of words. `dx` is ∂L/∂x, but only where it depends
-on the gradient that comes in: `du` in an activation's slope is u′, a derivative and no gradient.
+One rule, `Glossary.symbol`, and one table of words, that of `notation`. `dx` is ∂L/∂x, but only
+where it depends on the gradient that comes in: `du` in an activation's slope is u′, a derivative
+and no gradient.
 """
 
 from __future__ import annotations
@@ -29,141 +30,9 @@ from handgrad.documents.formulas.formula import (
     gradient_of,
     row,
 )
+from handgrad.equations.notation import SECOND, SPARE, WORDS
 
-
-def _letter(name: str, *, sub: str = "", sup: Formula | None = None) -> Formula:
-    below = Text(sub) if sub else None
-    return Script(Symbol(name), below, sup) if sub or sup is not None else Symbol(name)
-
-
-def _norm(name: str) -> Formula:
-    """‖x‖ with what is added under its root."""
-    return Script(Fenced(Symbol(name), "‖"), Symbol("epsilon"))
-
-
-_SQUARED: Final = Number("2")
 _PRIME: Final = Sign("′")
-_X: Final = Symbol("x")
-
-#: Words that have a letter of their own in the literature. A name for one over a root stands for
-#: the fraction, so that products with it become quotients.
-_TABLE: Final[Mapping[str, Formula]] = {
-    "weight": Symbol("W"),
-    "w": Symbol("W"),
-    "bias": Symbol("b"),
-    "eps": Symbol("epsilon"),
-    "mean": Symbol("mu"),
-    "variance": _letter("sigma", sup=_SQUARED),
-    "var": _letter("sigma", sup=_SQUARED),
-    "std": Symbol("sigma"),
-    "unbiased": _letter("s", sup=_SQUARED),
-    "inv_std": Fraction(Number("1"), Script(Symbol("sigma"), Symbol("epsilon"))),
-    "inv_rms": Fraction(Number("1"), Script(Accent("hat", Symbol("sigma")), Symbol("epsilon"))),
-    "mean_square": Fenced(Script(_X, sup=_SQUARED), "⟨"),
-    "running_mean": _letter("mu", sub="run"),
-    "running_var": _letter("sigma", sub="run", sup=_SQUARED),
-    "momentum": Symbol("m"),
-    "values": Symbol("M"),
-    "num_groups": Symbol("G"),
-    "centred": Accent("tilde", _X),
-    "centered": Accent("tilde", _X),
-    "shifted": Accent("tilde", _X),
-    "highest": Symbol("m"),
-    "difference": Symbol("Delta"),
-    "squares": Script(Symbol("Delta"), sup=_SQUARED),
-    "scale": Symbol("c"),
-    "factor": Symbol("c"),
-    "out": Symbol("y"),
-    "output": Symbol("y"),
-    "target": Symbol("t"),
-    "targets": Symbol("l"),
-    "labels": Script(Symbol("l"), sup=_PRIME),
-    "labels_of_each": Accent("bar", Symbol("ell")),
-    "length": Symbol("ell"),
-    "last": Script(Symbol("s"), sup=Sign("∗")),
-    "is_impossible": Script(Symbol("kappa"), Sign("∅")),
-    "dx_possible": Script(Symbol("delta"), _X),
-    "batch": Symbol("N"),
-    "loss": Symbol("J"),
-    "smooth": Symbol("u"),
-    "gates": Symbol("Gamma"),
-    "count": Symbol("nu"),
-    "dropout_p": Symbol("p"),
-    "ignore_index": _letter("c", sub="ign"),
-    "padding_idx": _letter("v", sub="pad"),
-    "states_before": Accent("bar", Symbol("h")),
-    "positive_part": Script(_X, sup=Sign("+")),
-    "losses": Symbol("ell"),
-    "classes": Symbol("C"),
-    "label_smoothing": Symbol("s"),
-    "negative_slope": Symbol("alpha"),
-    "probability": Symbol("Phi"),
-    "density": Symbol("phi"),
-    "slope": Script(Symbol("f"), sup=_PRIME),
-    "gate": Symbol("g"),
-    "pos_weight": _letter("w", sub="pos"),
-    "yes": Script(Symbol("p"), Number("1")),
-    "no": Script(Symbol("p"), Number("0")),
-    "positives": Script(Symbol("t"), Number("1")),
-    "negatives": Script(Symbol("t"), Number("0")),
-    "negative_part": Script(_X, sup=Sign("−")),
-    "log_one_plus": Symbol("lambda"),
-    "kernel_offset": Symbol("tau"),
-    "number": Symbol("tau"),
-    "winner": Script(Symbol("tau"), sup=Sign("∗")),
-    "row_sums": Symbol("r"),
-    "along": Symbol("r"),
-    "time": Symbol("tau"),
-    "base": Symbol("B"),
-    "stride": Symbol("s"),
-    "dilation": Symbol("d"),
-    "padding": Symbol("p"),
-    "kernel": Symbol("k"),
-    "row_numbers": Symbol("v"),
-    "class_index": Symbol("c"),
-    "lengths": Symbol("ell"),
-    "input_lengths": _letter("ell", sub="in"),
-    "source_lengths": _letter("ell", sub="src"),
-    "target_lengths": _letter("ell", sub="tgt"),
-    "inputs": _letter("x", sub="in"),
-    "sources": _letter("x", sub="src"),
-    "tokens": _letter("x", sub="tok"),
-    # True or false for every element, as 1 or 0.
-    "counts": Symbol("kappa"),
-    "keep": Symbol("kappa"),
-    "keep_scale": _letter("c", sub="keep"),
-    "kept": Symbol("kappa"),
-    "real": Symbol("kappa"),
-    "is_key": Symbol("kappa"),
-    "inside": _letter("kappa", sub="in"),
-    "largest": _letter("kappa", sub="max"),
-    "won": _letter("kappa", sub="win"),
-    "chosen": Symbol("E"),
-    "one_hot": Symbol("E"),
-    "cls_token": _letter("x", sub="cls"),
-    "token_type": _letter("t", sub="type"),
-    "qk": Symbol("s"),
-    "row": Symbol("R"),
-    "share": Symbol("rho"),
-    "position": Symbol("p"),
-    "total": Symbol("Z"),
-    "power": Symbol("e"),
-    "score": Symbol("e"),
-    "mask": Symbol("M"),
-    "context": Symbol("c"),
-    "state": Symbol("h"),
-    "memory": Symbol("M"),
-    "query": Symbol("q"),
-    "queries": Symbol("q"),
-    "key": Symbol("k"),
-    "inv_s": Fraction(Number("1"), _norm("s")),
-    "inv_h": Fraction(Number("1"), _norm("h")),
-}
-
-#: The symbols of words whose letter another name has.
-_SECOND: Final[Mapping[str, Formula]] = {"target": Script(Symbol("t"), sup=Sign("∗"))}
-#: Letters for names without one of their own, where those of the name are taken.
-_SPARE: Final = "uvwsabcfghpqrz"
 #: Letters that mean something else: a difference, the base of exp, and indices.
 _MEANT: Final = "deijklmnt"
 #: Letters of what windows move over, which is computed and no input.
@@ -229,10 +98,10 @@ class Glossary:
 
     def free(self, name: str, taken: Container[Formula]) -> Formula:
         """A symbol for a name that has none: a letter of it that is free, or another that is."""
-        if name in _SECOND and _SECOND[name] not in taken:
-            return _SECOND[name]
+        if name in SECOND and SECOND[name] not in taken:
+            return SECOND[name]
         own = [each for each in name.lower() if each.isascii() and each.isalpha()]
-        for each in (*own, *_SPARE):
+        for each in (*own, *SPARE):
             if each not in _MEANT and Symbol(each) not in taken:
                 return Symbol(each)
         numbered = (Script(Symbol("u"), Number(str(i))) for i in count(1))
@@ -352,7 +221,8 @@ class Glossary:
 
 def _table(name: str) -> Formula | None:
     """The table's symbol for the word, or for its singular."""
-    return _TABLE.get(name) or _TABLE.get(canonical(name))
+    found = WORDS.get(name) or WORDS.get(canonical(name))
+    return None if found is None else found.symbol
 
 
 def canonical(name: str) -> str:
@@ -360,7 +230,7 @@ def canonical(name: str) -> str:
     if name == "w":
         return "weight"
     singular = name.removesuffix("s")
-    return singular if singular in _TABLE else name
+    return singular if singular in WORDS else name
 
 
 def is_word(name: str) -> bool:

@@ -317,8 +317,9 @@ class _Notes:
         above = (*self.derivation.forward, *self.derivation.backward)
         known = [(each.left, each.computed) for each in above]
         self.board.numbers = False
+        taken = frozenset(each.symbol for each in self.derivation.symbols if each.shape)
         for words, subject in self.topic.variants:
-            derivation = derive(subject, self.lang, letters=self.glossary.letters)
+            derivation = derive(subject, self.lang, letters=self.glossary.letters, taken=taken)
             new = []
             for each in (*derivation.forward, *derivation.backward):
                 key = each.left, each.computed

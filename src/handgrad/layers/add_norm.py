@@ -1,4 +1,9 @@
-"""Add & Norm: a skip connection around a layer, and layer normalisation before it or after."""
+"""Add & Norm: a skip connection around a layer, and layer normalisation before it or after.
+
+In y = x + f(LN(x)) and y = LN(x + f(x)), x goes on beside f because dy then is one term of its
+gradient, whatever f does to the other. With norm="pre" it reaches all earlier layers whole; with
+norm="post" it passes the normalisation of each.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +59,8 @@ class AddNorm(Layer):
     as a memory or masks, go to the inner layer f as they are; the gradients of further inputs come
     back beside dx.
     Source: Anonymous, Transformer Layer: notițe și arhitectură (undated), section 5, for post;
-    Gulino, Neural Network Simplified Mathematics (2025), transformer block, for pre.
+    Gulino, Neural Network Simplified Mathematics (2025), transformer block, for pre;
+    He et al., Deep residual learning for image recognition (2016), for the skip connection.
     """
 
     forward_capturable = True

@@ -1,4 +1,9 @@
-"""Residual: a branch beside a skip connection."""
+"""Residual: a branch beside a skip connection.
+
+In y = x + f(x), x goes on beside f because dy then reaches it whole, as one term of its gradient,
+whatever f does to the other. So gradients do not fade in a deep stack, and a layer that has nothing
+to add can leave x as it is by f near 0.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,8 @@ class Residual(Layer):
     """y = x + f(x), or y = p(x) + f(x) with a `projection` that brings x to the shape of f(x).
 
     x forks, so its gradient is the sum over both ways: dx = dy ∂f/∂x + dy (or dy ∂p/∂x).
-    Source: Gulino, Neural Network Simplified Mathematics (2025), with ∂y/∂x = 1 + ∂f/∂x.
+    Source: Gulino, Neural Network Simplified Mathematics (2025), with ∂y/∂x = 1 + ∂f/∂x;
+    He et al., Deep residual learning for image recognition (2016).
     """
 
     forward_capturable = True

@@ -1,4 +1,10 @@
-"""Attention: every query gets the mean of the values, weighted by how well their keys match it."""
+"""Attention: every query gets the mean of the values, weighted by how well their keys match it.
+
+Scores are multiplied by 1/√d because q k is a sum of d products: with entries of variance 1 that do
+not depend on each other its variance is d, whatever the head is for. Softmax of such scores would
+put nearly all weight on one key, and its gradient a (da − Σ a da) would nearly vanish. With the
+factor the variance is 1 for heads of every size.
+"""
 
 from __future__ import annotations
 
@@ -162,7 +168,8 @@ def forward(
     Network Simplified Mathematics (2025), attention, with Aᵀ in dV, no transpose in dQ and a mask
     that is added; Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), section 7; Ainslie
     et al., GQA: training generalized multi-query transformer models from multi-head checkpoints
-    (2023), for grouped heads.
+    (2023), for grouped heads; Vaswani et al., Attention is all you need (2017), section 3.2.1, for
+    1/√d.
     """
     xp = array_namespace(q)
     groups = k.shape[1]

@@ -1,4 +1,9 @@
-"""Batch normalisation: mean 0 and variance 1 for every channel, then an activation."""
+"""Batch normalisation: mean 0 and variance 1 for every channel, then an activation.
+
+γ and β are there because without them each channel would leave with mean 0 and variance 1, whatever
+the loss asks for. They are learned: with γ the standard deviation and β the mean, the layer would
+give back what came in.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Cross-entropy with its softmax fused: class scores and a target to a loss."""
+"""Cross-entropy with its softmax fused: class scores and a target to a loss.
+
+log p is a score less log Σ exp x, and not the logarithm of a softmax, because a small probability
+may be rounded to 0, whose logarithm is −∞: the loss would be lost, and its gradient with it. Taken
+together the two have the gradient p − q, in which nothing is divided by p.
+"""
 
 from __future__ import annotations
 
@@ -124,7 +129,8 @@ def forward(
     are a NumPy array).
     Source: Yeung, The Deep Learning Dump (2023), section 1; Yamanishi, DNN, CNN, RNN, LSTM, Attn,
     and Transformer (2020), equation 11, whose sign is turned; Gulino, Neural Network Simplified
-    Mathematics (2025), losses.
+    Mathematics (2025), losses; Blanchard, Higham, Higham, Accurately computing the log-sum-exp and
+    softmax functions (2021), for log Σ exp.
     """
     xp = array_namespace(x)
     axis = _class_axis(x)

@@ -1,4 +1,9 @@
-"""Layer normalisation: every row to mean 0 and variance 1, then scaled and shifted."""
+"""Layer normalisation: every row to mean 0 and variance 1, then scaled and shifted.
+
+γ and β are there because without them each row would leave with mean 0 and variance 1, whatever the
+loss asks for. They are learned, one of each for every number of a row, and give every feature a
+scale and a mean of its own again.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +57,8 @@ def forward(
     Shapes: x, y (..., D) with D at least 1; gamma, beta (D,).
     Raises ShapeError where these do not fit, ArgumentError for eps < 0.
     Source: Gulino, Neural Network Simplified Mathematics (2025), layer normalisation, with σ² + eps
-    under a root; Anonymous, Transformer Layer: notițe și arhitectură (undated), section 5.
+    under a root; Anonymous, Transformer Layer: notițe și arhitectură (undated), section 5;
+    Ba, Kiros, Hinton, Layer normalization (2016), for γ and β.
     """
     xp = array_namespace(x)
     mean = xp.mean(x, axis=-1, keepdims=True)

@@ -1,4 +1,10 @@
-"""Long short-term memory: one layer, in one direction, over whole sequences."""
+"""Long short-term memory: one layer, in one direction, over whole sequences.
+
+The cell goes from step to step by a sum, so that its gradient comes back multiplied by the forget
+gate alone, with no matrix in between: where f stays near 1, it neither vanishes nor grows. That is
+why a forget gate's bias is often set to 1 or more: with a bias of 0 and small weights f is about
+1/2 before anything is learned, and the gradient halves with every step.
+"""
 
 from __future__ import annotations
 
@@ -147,7 +153,8 @@ def forward(
     W_hr m_t put right; Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), equations 13
     to 15, where h and x are one vector and the gates act element by element; Sak, Senior, Beaufays,
     Long short-term memory based recurrent neural network architectures for large vocabulary speech
-    recognition (2014), for the projection.
+    recognition (2014), for the projection; Jozefowicz, Zaremba, Sutskever, An empirical exploration
+    of recurrent network architectures (2015), for the bias of the forget gate.
     """
     xp = array_namespace(x)
     active = active_steps(lengths, x.shape[1], reverse)

@@ -1,4 +1,8 @@
-"""RMS normalisation: every row to mean square 1, then scaled."""
+"""RMS normalisation: every row to mean square 1, then scaled.
+
+γ is there because without it each row would leave with mean square 1, whatever the loss asks for.
+It is learned, and gives every feature a scale of its own again.
+"""
 
 from __future__ import annotations
 

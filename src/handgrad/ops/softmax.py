@@ -1,4 +1,9 @@
-"""Softmax: scores to probabilities along one axis."""
+"""Softmax: scores to probabilities along one axis.
+
+The largest score is taken off because exp of a score above 709 is infinite in float64, and infinity
+over infinity is no number. It changes nothing else: a factor exp(−max x) stands above and below the
+fraction. What is left has no power above 1 and a sum of 1 or more.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +42,8 @@ def forward(x: Float[Array, "*shape"], *, axis: int = -1) -> tuple[Float[Array, 
     Shapes: x, y any shape with at least one value along `axis`.
     Raises ArgumentError or ShapeError where there is no such axis or nothing along it.
     Source: Yamanishi, DNN, CNN, RNN, LSTM, Attn, and Transformer (2020), section 2; Anonymous,
-    Transformer Layer: notițe și arhitectură (undated), section 5.
+    Transformer Layer: notițe și arhitectură (undated), section 5; Blanchard, Higham, Higham,
+    Accurately computing the log-sum-exp and softmax functions (2021), for the largest score.
     """
     xp = array_namespace(x)
     highest = xp.max(x, axis=axis, keepdims=True)

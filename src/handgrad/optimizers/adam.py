@@ -1,4 +1,9 @@
-"""Adam: momentum of the gradient over the root of its second moment."""
+"""Adam: momentum of the gradient over the root of its second moment.
+
+m and v are divided by 1 − β₁ᵗ and 1 − β₂ᵗ because both begin at 0: after t steps with the same g
+they are (1 − β₁ᵗ) g and (1 − β₂ᵗ) g². With the division a step is about as long from the first one
+on; without it the first would be (1 − β₁)/√(1 − β₂) times as long, 3.2 times with 0.9 and 0.999.
+"""
 
 from __future__ import annotations
 

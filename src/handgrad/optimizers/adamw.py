@@ -1,4 +1,8 @@
-"""AdamW: Adam with the decay of the weights kept out of its averages."""
+"""AdamW: Adam with the decay of the weights kept out of its averages.
+
+As in Adam, m and v are divided by 1 − β₁ᵗ and 1 − β₂ᵗ because both begin at 0 and would be too
+small at first. The decay stands outside, so that it is the same for weights of every gradient.
+"""
 
 from __future__ import annotations
 

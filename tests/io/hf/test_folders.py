@@ -116,6 +116,12 @@ DAMAGES: dict[str, tuple[Change, str]] = {
         _config(rope_parameters={"full_attention": LINEAR, "rope_theta": 1e4}),
         "rope_parameters is .*; expected one table, or one for full_attention that goes for every",
     ),
+    "scalings of which one says more": (
+        _config(rope_scaling={"rope_theta": 1e4}, rope_parameters=LINEAR),
+        "rope_scaling is 'factor=None'; expected what rope_parameters says, 4.0",
+    ),
+    "a null for yes": (_config(is_causal=None), "is_causal is None; expected True"),
+    "a null for a number": (_config(rms_norm_eps=None), "rms_norm_eps is None; expected a number"),
     "attention both ways": (_config(is_causal=False), "is_causal is False; expected True"),
     "odd heads": (_config(head_dim=3), "head_size is 3; allowed: an even number"),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "has no weights; expected model."),
@@ -161,6 +167,7 @@ def test_entries_that_nothing_knows_are_refused_with_their_names(tmp_path: Path)
         ("is_encoder_decoder", True),
         ("attn_temperature_tuning", True),
         ("query_pre_attn_scalar", 256),
+        ("attention_chunk_size", 0),
     ],
 )
 def test_settings_of_other_families_are_refused(name, entry, value, tmp_path: Path) -> None:
@@ -175,6 +182,15 @@ def test_settings_of_generation_and_training_may_be_there(tmp_path: Path) -> Non
     settings = {"num_return_sequences": 1, "typical_p": 1.0, "layerdrop": 0.1, "_attn": "eager"}
     folder = write_folder(tmp_path, found, **settings)
     found.kind.from_pretrained(folder)
+
+
+def test_a_null_says_what_an_absent_entry_says(tmp_path: Path) -> None:
+    found = layout("qwen2")
+    nulls = {"mlp_bias": None, "head_dim": None, "layer_types": None, "rope_scaling": None}
+    rotary = {**found.config["rope_parameters"], "attention_factor": None}
+    settings = {"rope_parameters": rotary, "sliding_window": 4, "max_window_layers": 0}
+    folder = write_folder(tmp_path, found, **nulls, **settings)
+    assert found.kind.from_pretrained(folder).settings["head_size"] == 4
 
 
 def test_what_is_no_folder(tmp_path: Path) -> None:
@@ -224,6 +240,8 @@ def test_damaged_parts(change: Change, message: str, tmp_path: Path) -> None:
         ("bert", {"is_decoder": True}, "is_decoder is True; expected False"),
         ("bert", {"pruned_heads": {"0": [1]}}, "pruned_heads is .*; expected {}"),
         ("gpt2", {"is_causal": False}, "is_causal is False; expected True"),
+        ("gpt2", {"sliding_window": 4}, "nothing here knows 'sliding_window'"),
+        ("bert", {"sliding_window": 4}, "nothing here knows 'sliding_window'"),
     ],
 )
 def test_settings_without_a_counterpart(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.errors import ArgumentError, HandgradWarning
+from handgrad.errors import ArgumentError, DataError, HandgradWarning
 from tests.io.hf.layouts import LAYOUTS, Layout, layout, outputs_of, write_folder
 from tests.tolerances import assert_close
 
@@ -62,8 +63,11 @@ def test_a_tied_head_may_stand_in_the_file_but_be_no_other(
     found.kind.from_pretrained(folder)
     other = {**same, "lm_head.weight": same[key] + 1}
     write_folder(tmp_path, Layout(found.config, other, {}))
-    with pytest.warns(HandgradWarning, match="has no place for the weights lm_head.weight, which"):
+    with pytest.raises(DataError, match=r"has lm_head.weight, .* but tie_word_embeddings is true"):
         found.kind.from_pretrained(folder)
+    assert "head.weight" not in found.kind.from_pretrained(folder, tied=True).parameters
+    untied = found.kind.from_pretrained(folder, tied=False).parameters["head.weight"]
+    np.testing.assert_array_equal(untied, other["lm_head.weight"])
 
 
 def test_the_pooler_is_that_of_transformers(tmp_path: Path) -> None:
@@ -81,6 +85,18 @@ def test_a_model_comes_back_from_its_folder(name: str, tmp_path: Path) -> None:
     assert again.settings == model.settings
     for key, array in model.parameters.items():
         np.testing.assert_array_equal(again.parameters[key], array, err_msg=key)
+
+
+@ALL
+def test_entries_that_change_no_number_are_written_again(name: str, tmp_path: Path) -> None:
+    found = layout(name)
+    kept = {"eos_token_id": [2, 3], "id2label": {"0": "no"}, "use_cache": False, "my_dropout": 0.3}
+    folder = write_folder(tmp_path / "theirs", found, **kept, dtype="bfloat16")
+    model = copy.deepcopy(found.kind.from_pretrained(folder, **found.settings))
+    model.save_pretrained(tmp_path / "ours")
+    written = json.loads((tmp_path / "ours" / "config.json").read_text())
+    assert kept.items() <= written.items()
+    assert written["dtype"] == written["torch_dtype"] == "float32"
 
 
 @ALL

@@ -163,6 +163,7 @@ def _written(
     blocks += sections.backward(steps, last)
     blocks += sections.updates(optimizer, parameters)
     blocks.append(overview.table(cost, _count(measured), lang))
+    blocks += sections.sources()
     passes = sections.computed["forward"], sections.computed["backward"]
     return tuple(blocks), story(*passes, sections.board.anchor) if alive else None
 

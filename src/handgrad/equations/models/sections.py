@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -54,9 +55,12 @@ from handgrad.equations.models.symbols import (
 )
 from handgrad.equations.models.update import PARAMETER, settings_of, update_rule, updated
 from handgrad.equations.shaping import shape as shape_of
+from handgrad.equations.sources import sources
 from handgrad.equations.tracing import in_order
-from handgrad.equations.translations import translated
+from handgrad.equations.translations import cited, translated
 from handgrad.equations.written import Board, assigned, settings, updated_line
+from handgrad.layers import AddNorm, Residual
+from handgrad.layers.base import walk
 from handgrad.optimizers import Optimizer
 
 #: The parameters of every node, by its number.
@@ -71,6 +75,7 @@ class Sections:
         self.flow = flow
         self.chain = chain
         self.loss = loss
+        self._sources: list[str] = []
         self.board = Board(numbers, self.say, self._inputs().values(), rounds=False)
         #: All equations of both passes, also those of rounds that are not written again.
         self.computed: dict[str, list[DerivedEquation]] = {"forward": [], "backward": []}
@@ -108,12 +113,29 @@ class Sections:
         inputs = x if isinstance(x, tuple) else (x,)
         return named_inputs(self.flow.nodes[0].layer, inputs, 0)
 
+    def _purposes(self, kind: type, documented: object) -> Iterator[Block]:
+        """Why a layer or an optimizer is as it is; what has the docstring names the source."""
+        words = docstrings.purposes(kind)
+        for each in words:
+            yield Paragraph(docstrings.prose(translated(each, self.chain.lang)))
+        source = docstrings.parse(inspect.getdoc(documented) or "").source
+        if words and source:
+            self._sources.append(cited(source, self.chain.lang).removesuffix("."))
+
+    def sources(self) -> Iterator[Block]:
+        """The sources of what was said of purposes."""
+        yield from sources("; ".join(dict.fromkeys(self._sources)), self.chain.lang)
+
     # Forward
 
     def forward(self, steps: Sequence[WrittenNode], last: WrittenNode | None) -> Iterator[Block]:
         self.steps = steps
         yield Heading(self.say("forward"), anchor="forward")
         yield Paragraph(tuple(self._introduction()))
+        kinds = {type(layer) for node in self.flow.nodes for _, layer in walk(node.layer)}
+        for kind in (Residual, AddNorm):
+            if kind in kinds:
+                yield from self._purposes(kind, kind)
         for step in steps:
             yield from self._node(step, step.forward, "forward")
         if last is not None:
@@ -329,6 +351,7 @@ class Sections:
         yield Heading(f"{self.say('update')}: {type(optimizer).__name__}", anchor="update")
         values = [equals(*pair) for pair in settings_of(optimizer)]
         yield Paragraph(self.filled("model_update", PARAMETER, _listed(every), _listed(values)))
+        yield from self._purposes(type(optimizer), type(optimizer).update)
         rule = update_rule(optimizer)
         for left, right in rule:
             yield self.board.line(row(left, right))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from handgrad.equations.romanian import elementwise, layers, remarks, sequences, windows
+from handgrad.equations.romanian import elementwise, layers, purposes, remarks, sequences, windows
 
 #: Every text, by its English words.
 TEXTS: Final = {
     **elementwise.TEXTS,
     **layers.TEXTS,
+    **purposes.TEXTS,
     **remarks.TEXTS,
     **sequences.TEXTS,
     **windows.TEXTS,

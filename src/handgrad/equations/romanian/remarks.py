@@ -66,6 +66,16 @@ TEXTS: Final = {
     "for the mean": "pentru medie",
     "for the part with a memory": "pentru partea cu memorie",
     "for the projection": "pentru proiecție",
+    "for the bias of the forget gate": "pentru biasul porții de uitare",
+    "for the largest score": "pentru scorul cel mai mare",
+    "for the skip connection": "pentru ocolire",
+    "for log Σ exp": "pentru log Σ exp",
+    "for γ and β": "pentru γ și β",
+    "section 3.2.1, for 1/√d": "secțiunea 3.2.1, pentru 1/√d",
+    "algorithm 1": "algoritmul 1",
+    "Adam, with its 1 − βT and √v̂ corrected to 1 − βᵗ and √v̂ + ε": (
+        "Adam, cu 1 − βT și √v̂ corectate în 1 − βᵗ și √v̂ + ε"
+    ),
     "losses": "pierderile",
     "section 1, with d_k = d₂, an eps under the root, the composite's X standardised, and s "
     "− y for z − y in the backward's (1) to (4), (13) and (14)": (

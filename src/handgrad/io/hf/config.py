@@ -1,7 +1,8 @@
 """The entries of a config.json, each looked at before it is used.
 
 An entry that nothing has looked at may change the numbers, so it is refused with its name, unless
-it is known not to, or says what an absent one says.
+it is known not to, or says what an absent one says. A null says that only where an absent entry is
+null too, or says no; a size may be null, because the arrays have to fit what is taken for it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _WITHOUT_EFFECT: Final = re.compile(
     r"|.*dropout(_prob)?|(attn|embd|resid)_pdrop|initializer_range|use_cache|output_.*|return_dict.*"
     r"|max_length|min_length|do_sample|num_beams|temperature|top_k|top_p|repetition_penalty"
     r"|gradient_checkpointing|chunk_size_feed_forward|pretraining_tp|reorder_and_upcast_attn|n_ctx"
-    r"|tie_word_embeddings|sliding_window|max_window_layers|directionality|length_penalty"
+    r"|tie_word_embeddings|directionality|length_penalty"
     r"|num_return_sequences|num_beam_groups|typical_p|early_stopping|(encoder_)?no_repeat_ngram_size"
     r"|diversity_penalty|bad_words_ids|(begin_)?suppress_tokens|remove_invalid_values|forced_.*"
     r"|exponential_decay_length_penalty|tf_legacy_loss|use_bfloat16|predict_special_tokens|layerdrop"
@@ -49,7 +50,8 @@ class Config:
 
     def integer(self, name: str, default: int | None = None) -> int:
         """A size. Raises DataError where it is missing and there is no default."""
-        value = self._value(name, default)
+        value = self._value(name, None)
+        value = default if value is None else value
         if type(value) is not int or value < 1:
             raise self.error(name, value, "a whole number from 1")
         return value
@@ -91,18 +93,27 @@ class Config:
         return str(value)
 
     def require(self, **needed: Any) -> None:
-        """Raise DataError for an entry that is there, is not null and has another value."""
+        """Raise DataError for an entry that is there and has another value."""
         for name, value in needed.items():
             found = self._value(name, value)
             if found != value:
                 raise self.error(name, found, repr(value) if value is not None else "null")
 
+    def without_effect(self) -> dict[str, Any]:
+        """The entries that change no number of a forward, such as those of generation."""
+        return {
+            name: value
+            for name, value in self.values.items()
+            if name not in self._used and _WITHOUT_EFFECT.fullmatch(name)
+        }
+
     def refuse_unread(self) -> None:
         """Raise DataError for what nothing has looked at, where it may change the numbers."""
+        known = self._used | self.without_effect().keys()
         names = [
             quoted(name)
             for name, value in self.values.items()
-            if name not in self._used and value and not _WITHOUT_EFFECT.fullmatch(name)
+            if name not in known and not (value is None or value is False or value in ("", [], {}))
         ]
         if names:
             raise DataError(
@@ -116,5 +127,5 @@ class Config:
 
     def _value(self, name: str, default: Any) -> Any:
         self._used.add(name)
-        found = self.values.get(name)
-        return default if found is None else found
+        found = self.values.get(name, default)
+        return default if found is None and not default else found

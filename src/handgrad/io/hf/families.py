@@ -26,6 +26,8 @@ _GELU: Final = {
 _FULL: Final = "full_attention"
 #: Entries of our own, which transformers keeps and does not look at: it always makes a pooler.
 _POOLING, _NORMALIZE = "handgrad_pooling", "handgrad_normalize"
+#: The entry that says whether a model ends with the weights of its embedding.
+TIED: Final = "tie_word_embeddings"
 _QKV: Final = ("q_proj", "k_proj", "v_proj")
 
 
@@ -61,7 +63,7 @@ def _gpt2_settings(config: Config) -> Settings:
         "hidden": config.integer("n_inner", 4 * width),
         "eps": config.number("layer_norm_epsilon", 1e-5),
         "approximate": _GELU[config.choice("activation_function", tuple(_GELU), "gelu_new")],
-        "tied": config.flag("tie_word_embeddings", True),
+        "tied": config.flag(TIED, True),
     }
 
 
@@ -80,18 +82,17 @@ def _gpt2_config(settings: Settings) -> Settings:
         "n_inner": settings["hidden"],
         "layer_norm_epsilon": settings["eps"],
         "activation_function": "gelu_new" if settings["approximate"] == "tanh" else "gelu",
-        "tie_word_embeddings": settings["tied"],
+        TIED: settings["tied"],
     }
 
 
 def _llama_settings(config: Config) -> Settings:
     kind = config.choice("model_type", LLAMA.model_types)
     config.choice("hidden_act", ("silu", "swish"), "silu")
-    config.require(partial_rotary_factor=1.0, is_causal=True)
+    config.require(is_causal=True)
     if kind in ("qwen2", "qwen3"):
         config.require(use_sliding_window=False)
-    else:
-        _check_window(config)
+    _check_window(config, used=kind not in ("qwen2", "qwen3"))
     layers = config.entry("layer_types") or []
     if not isinstance(layers, list) or any(each != _FULL for each in layers):
         raise config.error("layer_types", str(layers), f"a list of {_FULL}")
@@ -112,47 +113,53 @@ def _llama_settings(config: Config) -> Settings:
         "attention_bias": _QKV if kind == "qwen2" else config.flag("attention_bias", False),
         "bias": config.flag("mlp_bias", False),
         "eps": config.number("rms_norm_eps", 1e-6),
-        "tied": config.flag("tie_word_embeddings", False),
+        "tied": config.flag(TIED, False),
     }
 
 
-def _check_window(config: Config) -> None:
-    """A window as long as the context hides nothing."""
+def _check_window(config: Config, *, used: bool) -> None:
+    """A window as long as the context hides nothing; one that is switched off may be any."""
     window = config.optional_integer("sliding_window")
-    if window is not None and window < config.integer("max_position_embeddings"):
+    config.entry("max_window_layers")
+    if used and window is not None and window < config.integer("max_position_embeddings"):
         raise config.error("sliding_window", window, "null, because every step sees all before it")
 
 
 def _rotary(config: Config) -> tuple[float, Settings | None]:
     """The base and the scaling, in today's entry `rope_parameters` or in the two before it."""
-    older, entries = config.table("rope_scaling"), _of_layers(config)
-    for name in older.keys() & entries.keys():
-        if older[name] != entries[name]:
-            expected = f"what rope_parameters says, {entries[name]!r}"
-            raise config.error("rope_scaling", f"{name}={older[name]!r}", expected)
-    entries = {**older, **entries}
-    part = entries.pop("partial_rotary_factor", None)
-    if part not in (None, 1.0):
-        raise config.error("partial_rotary_factor", part, "1.0")
+    older, entries = _named(config.table("rope_scaling")), _named(_of_layers(config))
+    for name in sorted({*older, *entries}) if older and entries else ():
+        if older.get(name) != entries.get(name):
+            expected = f"what rope_parameters says, {entries.get(name)!r}"
+            raise config.error("rope_scaling", f"{name}={older.get(name)!r}", expected)
+    entries = entries or older
+    for part in (entries.pop("partial_rotary_factor", None), config.entry("partial_rotary_factor")):
+        if part not in (None, 1.0):
+            raise config.error("partial_rotary_factor", part, "1.0")
     base, outer = entries.pop("rope_theta", None), config.entry("rope_theta")
     if base is not None and outer not in (None, base):
         raise config.error("rope_theta", outer, f"what rope_parameters says, {base!r}")
     found = outer if base is None else base
     base = config.positive("rope_theta", 10000.0 if found is None else found)
-    kind = entries.pop("rope_type", entries.pop("type", "default"))
-    entries.pop("type", None)
+    kind = entries.pop("rope_type", "default")
     if kind == "default":
         for name, value in entries.items():
-            if value is not None:
-                raise config.error(
-                    f"{cut(str(name))} of the positions",
-                    value,
-                    "null, because their rope_type is default",
-                )
+            raise config.error(
+                f"{cut(str(name))} of the positions",
+                value,
+                "null, because their rope_type is default",
+            )
         return base, None
     if kind in ("llama3", "yarn") and "original_max_position_embeddings" not in entries:
         entries["original_max_position_embeddings"] = config.integer("max_position_embeddings")
     return base, {"rope_type": kind, **entries}
+
+
+def _named(table: Settings) -> Settings:
+    """A table of rotary positions without what is null, and its kind under today's name."""
+    named = {name: value for name, value in table.items() if value is not None}
+    older = named.pop("type", "default")
+    return {"rope_type": older, **named} if named or older != "default" else {}
 
 
 def _of_layers(config: Config) -> Settings:
@@ -197,7 +204,7 @@ def _llama_config(settings: Settings) -> Settings:
         "rms_norm_eps": settings["eps"],
         "rope_theta": settings["rotary_base"],
         "rope_scaling": None if scaling is None else dict(scaling),
-        "tie_word_embeddings": settings["tied"],
+        TIED: settings["tied"],
     }
     own = {"attention_bias": bias, "mlp_bias": settings["bias"]}
     return config if kind == "qwen2" else {**config, **own}

@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -19,12 +19,15 @@ from handgrad.errors import ArgumentError, DataError, HandgradError, HandgradWar
 from handgrad.escaping import cut, listed
 from handgrad.io.description import blank
 from handgrad.io.hf.config import CONFIG, Config
-from handgrad.io.hf.families import FAMILIES, Family
+from handgrad.io.hf.families import FAMILIES, TIED, Family
 from handgrad.io.hf.names import Entry
 from handgrad.io.hf.weights import Stored, stored, write
 from handgrad.models.pretrained import Pretrained
 
 M = TypeVar("M", bound=Pretrained)
+
+#: The type of the arrays by its name today, and by the one before.
+_FLOAT32: Final = {"dtype": "float32", "torch_dtype": "float32"}
 
 
 def load(kind: type[M], path: str | os.PathLike[str], **settings: object) -> M:
@@ -52,6 +55,7 @@ def load(kind: type[M], path: str | os.PathLike[str], **settings: object) -> M:
         ) from None
     assert isinstance(model, kind)
     _fill(model, family, folder, arrays, settings)
+    model.kept_entries = config.without_effect()
     return model
 
 
@@ -63,7 +67,8 @@ def save(model: Pretrained, path: str | os.PathLike[str]) -> None:
     folder, family = as_path("save_pretrained", path), _family(type(model))
     constructor = inspect.signature(type(model)).parameters
     defaults = {name: each.default for name, each in constructor.items()}
-    config = {**family.config({**defaults, **model.settings}), "torch_dtype": "float32"}
+    own_entries = family.config({**defaults, **model.settings})
+    config = {**model.kept_entries, **own_entries, **_FLOAT32}
     own = dict(_own_arrays(model))
     found: dict[str, Array] = {}
     for entry in family.names.all_entries(len(model.blocks.blocks)):
@@ -123,15 +128,21 @@ def _fill(
     for name, each in plain.items():
         if name in used or re.fullmatch(family.names.constants, name):
             continue
+        chosen = any(re.fullmatch(names, name) for names in decided)
         copied = dict(family.names.copies).get(name)
         if copied in plain and _are_equal(each, plain[copied]):
             continue
+        if copied is not None and not chosen:
+            raise DataError(
+                f"{each.path} has {cut(each.name)}, another than {copied}, but {TIED} is true; "
+                f"expected one of both, or tied=True or tied=False as a setting"
+            )
         if copied is None and not re.fullmatch(family.names.heads, name):
             raise DataError(
                 f"{each.path} has {cut(each.name)}, which the model has not; expected the arrays "
                 f"that {CONFIG} describes"
             )
-        if not any(re.fullmatch(names, name) for names in decided):
+        if not chosen:
             left.append(each.name)
     if left:
         warnings.warn(

@@ -118,6 +118,7 @@ GPT2: Final = ArrayNames(
     ),
     outside=("lm_head.weight",),
     constants=r"h\.\d+\.attn\.(masked_)?bias",
+    chosen=(("tied", r"lm_head\.weight"),),
     copies=(("lm_head.weight", "wte.weight"),),
 )
 
@@ -148,6 +149,7 @@ LLAMA: Final = ArrayNames(
     ),
     outside=("lm_head.weight",),
     constants=r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq",
+    chosen=(("tied", r"lm_head\.weight"),),
     copies=(("lm_head.weight", "embed_tokens.weight"),),
 )
 
