@@ -174,10 +174,10 @@ class Rebinder:
         ):
             try:
                 found = source.cell_contents
-                # super() looks for the class above that which the method was written in.
-                cell.cell_contents = found if name == "__class__" else self.shown(found)
             except ValueError:  # a local function that refers to itself before it is bound
                 continue
+            # super() looks for the class above that which the method was written in.
+            cell.cell_contents = found if name == "__class__" else self.shown(found)
         return copy
 
     def _scope(self, function: types.FunctionType) -> dict[str, Any]:
