@@ -154,7 +154,7 @@ class Rebinder:
             copy = self._keep(function, self.shown(own))  # of an op: the mathematics
             copy.reference = copy
             return copy
-        code = marked(function)
+        code = marked(function.__code__, function.__qualname__)
         scope = self._scope(function)
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
         copy = types.FunctionType(code, scope, function.__name__, function.__defaults__, cells)
