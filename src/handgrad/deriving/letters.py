@@ -41,8 +41,11 @@ def solution(size: Size, letter: str, known: Mapping[str, str]) -> str | None:
     """A letter from the size that it is in, where all other letters are known."""
     if letter not in size.letters or not size.letters <= {letter, *known}:
         return None
-    once = size.at({letter: 1})  # not 0, by which the size may be divided
-    factor = size.at({letter: 2}) - once
+    try:
+        once = size.at({letter: 1})  # not 0, by which the size may be divided
+        factor = size.at({letter: 2}) - once
+    except ZeroDivisionError:  # as N // (N // 2) has it at 1
+        return None
     rest = once - factor
     if letter in factor.letters or size != Size.of(letter) * factor + rest:
         return None

@@ -51,7 +51,8 @@ def _parameters(pair: DerivedPair) -> tuple[str, str, list[str]]:
             value = settings.get((name,))
             own = parameter.default if value is None else value
             found.append(f"{name}={written_default(own)}")
-        passed.append(f"{name}={name}" if parameter.kind == parameter.KEYWORD_ONLY else name)
+        is_named = parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD)
+        passed.append(f"{name}={name}" if is_named else name)
     return ", ".join(found), ", ".join(passed), list(pair.traced.arguments.parameters)
 
 

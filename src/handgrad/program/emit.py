@@ -13,7 +13,7 @@ from handgrad.program.emit_loops import LoopWriting
 from handgrad.program.emit_scan import ScanWriting, can_scan
 from handgrad.program.expressions import LONG, ONCE, SHORT, Expressions
 from handgrad.program.inplace import CHANGES, VIEWS, Takeovers, is_filled, last_read
-from handgrad.program.node import PRIMITIVES, Node, Program
+from handgrad.program.node import PRIMITIVES, Node, Program, world
 
 _VIEWS: Final = ("transpose", "reshape", "getitem", "broadcast_to")
 
@@ -33,7 +33,8 @@ class Emitter(Expressions):
         A carried value's next takes over its variable where nothing reads the old one any more.
         Views in `copied` are of arrays that change afterwards.
         """
-        takeovers = Takeovers(program.body, program.outputs, self.owned)
+        masks = world().masks.values()
+        takeovers = Takeovers(program.body, program.outputs, self.owned, masks)
         body, self.taken, late = takeovers.order, takeovers.by, takeovers.late()
         changing = {id(n) for n in chain(copied, *late.values()) if n.op in VIEWS}
         self.uses = {}

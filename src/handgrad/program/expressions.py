@@ -34,7 +34,8 @@ _SAME: Final = (
     *("sinh", "cosh", "floor", "ceil", "hypot", "degrees", "radians", "erf", "cbrt"),
 )
 _MATH: Final = {
-    **{name: name for name in _SAME},
+    **{name: name for name in (*_SAME, "erfc", "gamma")},
+    "gammaln": "lgamma",
     **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2")},
 }
 _BUILTIN: Final = {"abs": "abs", "maximum": "max", "minimum": "min"}

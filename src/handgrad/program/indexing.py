@@ -16,7 +16,7 @@ def template(node: Node, key: Any) -> tuple[list[Node], tuple[Any, ...]]:
 
     The key is one whose tracers are nodes and whose traced integers are sizes.
     """
-    parts = list(key) if isinstance(key, tuple) else [key]
+    parts = list(key) if isinstance(key, tuple) or _is_of_parts(key) else [key]
     used = sum(map(_axes, parts))
     if used > node.ndim:
         raise IndexError(f"{used} indices for an array of {node.ndim} axes")
@@ -36,6 +36,12 @@ def template(node: Node, key: Any) -> tuple[list[Node], tuple[Any, ...]]:
         else:
             index.append(_place(part))
     return arrays, tuple(index)
+
+
+def _is_of_parts(key: Any) -> bool:
+    """Return whether a list is a key with a part for each axis, as PyTorch takes one of slices."""
+    parts = key if isinstance(key, list) else []
+    return any(part is None or part is Ellipsis or isinstance(part, slice) for part in parts)
 
 
 def _axes(part: Any) -> int:

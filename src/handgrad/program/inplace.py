@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from handgrad.program.node import Loop, Node
+from handgrad.program.node import Loop, Node, Selection
 
 #: Nodes that change an array.
 CHANGES: Final = ("add_at", "store")
@@ -17,11 +17,16 @@ class Takeovers:
     """The statements of a body that change an array in place, since all others read it before.
 
     `order` is the body with those others before; `by` tells of an array the statement that takes
-    it over. owned: arrays from outside the body that may be changed.
+    it over. owned: arrays from outside the body that may be changed. masks: those of which the
+    number that they select is the length of arrays.
     """
 
     def __init__(
-        self, body: Sequence[Node], outputs: Sequence[Node], owned: Collection[int]
+        self,
+        body: Sequence[Node],
+        outputs: Sequence[Node],
+        owned: Collection[int],
+        masks: Collection[Selection] = (),
     ) -> None:
         self.by: dict[int, Node] = {}
         self.readers: dict[int, list[Node]] = {}
@@ -32,12 +37,24 @@ class Takeovers:
         for n in body:
             for a in {id(a): a for a in n.args}.values():
                 self.readers.setdefault(id(a), []).append(n)
+        self._count_first(body, masks)
         for n in body:
             for base in _changed(n):
                 if id(base) in owned or _is_new(base):
                     self._take(base, n)
         self.order = list(body) if self._is_in_order else self._sorted(body)
         self._rank = {id(n): i for i, n in enumerate(self.order)}
+
+    def _count_first(self, body: Sequence[Node], masks: Collection[Selection]) -> None:
+        """What a mask selects is counted before an array is made of so many elements."""
+        for mask in masks:
+            counted = [a for a in (mask.node, *mask.node.args) if id(a) in self._rank][:1]
+            for n in body if counted else ():
+                asks = any(mask.letter in size.letters for size in n.shape)
+                is_early = asks and self._rank[id(n)] < self._rank[id(counted[0])]
+                if is_early and not self._leads(n, counted[0]):
+                    self._before.setdefault(id(n), []).extend(counted)
+                    self._is_in_order = False
 
     def _take(self, base: Node, taker: Node) -> None:
         is_single = sum(a is base for a in taker.args) == 1

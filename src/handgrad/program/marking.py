@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import types
 from collections import Counter
 from typing import Any
@@ -79,9 +80,12 @@ def _step(node: ast.AST) -> tuple[str, str, ast.expr] | None:
     return None
 
 
-def marked(function: types.FunctionType) -> types.CodeType:
-    """The function's code with its loops marked, where its source is there; else as it is."""
-    code = function.__code__
+@functools.lru_cache(4096)
+def marked(code: types.CodeType, name: str) -> types.CodeType:
+    """A function's code with its loops marked, where its source is there; else as it is.
+
+    name: the function's qualified one.
+    """
     known = definition(code)
     if known is None or not isinstance(known.tree, ast.FunctionDef):
         return code
@@ -89,4 +93,4 @@ def marked(function: types.FunctionType) -> types.CodeType:
     if known.tree.name != code.co_name or not any(loops):
         return code
     _Marking().visit(known.tree)
-    return recompiled(known, code, owner_of(function.__qualname__))
+    return recompiled(known, code, owner_of(name))

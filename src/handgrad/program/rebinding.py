@@ -154,7 +154,7 @@ class Rebinder:
             copy = self._keep(function, self.shown(own))  # of an op: the mathematics
             copy.reference = copy
             return copy
-        code = marked(function)
+        code = marked(function.__code__, function.__qualname__)
         scope = self._scope(function)
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
         copy = types.FunctionType(code, scope, function.__name__, function.__defaults__, cells)
@@ -174,10 +174,10 @@ class Rebinder:
         ):
             try:
                 found = source.cell_contents
-                # super() looks for the class above that which the method was written in.
-                cell.cell_contents = found if name == "__class__" else self.shown(found)
             except ValueError:  # a local function that refers to itself before it is bound
                 continue
+            # super() looks for the class above that which the method was written in.
+            cell.cell_contents = found if name == "__class__" else self.shown(found)
         return copy
 
     def _scope(self, function: types.FunctionType) -> dict[str, Any]:

@@ -74,11 +74,13 @@ def recompiled(
     for each in ast.walk(tree.args):
         if isinstance(each, ast.arg):
             each.annotation = None
-    inside = f"class {owner}: pass" if owner else "pass"
-    around = ast.parse(f"def around():\n    {inside}").body[0]
+    names = dict.fromkeys((*code.co_freevars, *outer))
+    # A method that makes another object of its class means the one of the module.
+    lines = [f"global {owner}"] * (owner not in names) + [f"class {owner}: pass"]
+    around = ast.parse("\n    ".join(["def around():", *(lines if owner else ["pass"])])).body[0]
     assert isinstance(around, ast.FunctionDef)
-    around.args.args = [ast.arg(each) for each in dict.fromkeys((*code.co_freevars, *outer))]
-    home = around.body[0] if isinstance(around.body[0], ast.ClassDef) else around
+    around.args.args = [ast.arg(each) for each in names]
+    home = around.body[-1] if isinstance(around.body[-1], ast.ClassDef) else around
     home.body = [tree]
     # A node that a change has put in two places is moved to the lines of the file once.
     for node in {id(each): each for each in ast.walk(tree)}.values():

@@ -65,6 +65,8 @@ class Multiplier:
     def joined(self, op: str, first: Piece, second: Piece, layout: tuple[int, ...]) -> Piece:
         indices = order({*first.indices, *second.indices}, layout)
         nodes = [aligned(piece, layout) for piece in (first, second)]
+        if all(node.kind == "b" for node in nodes):  # NumPy adds truths to a truth
+            nodes[0] = build("astype", nodes[0], kind="f")
         return Piece(build(op, *nodes), indices)
 
     def reach(self, indices: Iterable[int]) -> float:

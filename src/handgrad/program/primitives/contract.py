@@ -100,7 +100,8 @@ def subscripts(*indices: Indices) -> str:
 
 
 def contract_value(x: Any, y: Any, *, left: Indices, right: Indices, out: Indices) -> Any:
-    return np.einsum(subscripts(left, right, out), x, y, optimize=True)
+    made = np.einsum(subscripts(left, right, out), x, y, optimize=True)
+    return np.asarray(made, order="C")  # as products have it, so that views of them are views
 
 
 def contract_vjp(

@@ -10,6 +10,7 @@ from handgrad.program.primitives.axes import axes_of, axis_of
 from handgrad.program.primitives.fixed import constant, count
 from handgrad.program.primitives.index import ALL, Slot, along, section
 from handgrad.program.primitives.joining import concatenate
+from handgrad.program.primitives.kinds import cast
 from handgrad.program.primitives.rearrange import flip, ravel, reshape, sizes, spread
 from handgrad.program.primitives.table import FUNCTIONS, known, refuse
 from handgrad.program.sizes import ONE, Size
@@ -76,7 +77,10 @@ def constant_pad(x: Node, pairs: list[tuple[Size, Size]], value: Any) -> Node:
         return build("add_at", build("zeros", shape=shape, **kind), x, index=middle)
     if np.ndim(value.value if isinstance(value, Node) else value):
         refuse("np.pad with a constant for each side is not known", "np.concatenate")
-    return build("store", spread(as_node(value), shape), x, index=middle)
+    edge = as_node(value)  # of x's type, as both libraries have it
+    if edge.kind != x.kind and x.kind == "f":
+        edge = as_node(float(edge.value)) if edge.op == "const" else cast(edge, float)
+    return build("store", spread(edge, shape), x, index=middle)
 
 
 def mirrored(x: Node, axis: int, a: int, b: int, mode: str) -> Node:

@@ -34,7 +34,9 @@ def eye(n: Any, m: Any = None, *, dtype: Any = None, **_: Any) -> Any:
 
 
 @torch_function()
-def arange(*ends: Any, dtype: Any = None, device: Any = None, **_: Any) -> Any:
+def arange(*ends: Any, dtype: Any = None, device: Any = None, **named: Any) -> Any:
+    first = () if ends or "end" not in named else (named.get("start", 0),)
+    ends = (*first, *ends, *(named[each] for each in ("end", "step") if each in named))
     made = xp.arange(*ends)
     return made if dtype is None else made.astype(dtype)
 

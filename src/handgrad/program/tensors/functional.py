@@ -122,7 +122,7 @@ def softplus(x: Any, beta: Any = 1.0, threshold: Any = 20.0) -> Any:
     return soft if is_exactly(threshold, 20) else xp.where(scaled > threshold, x, soft)
 
 
-@torch_function()
+@torch_function("logsigmoid", "log_sigmoid")
 def logsigmoid(x: Any) -> Any:
     return special.log_expit(x)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Final
 
 import numpy as np
@@ -50,6 +51,11 @@ def tensor_type(dtype: Any) -> TensorType:
     return TensorType(str(dtype).removeprefix("torch."))
 
 
+def own_type(value: Any) -> Any:
+    """A type of elements as PyTorch has it; anything else as it is."""
+    return getattr(sys.modules["torch"], str(value)[6:]) if type(value) is TensorType else value
+
+
 def finfo(kind: Any = np.float64) -> Any:
     return np.finfo(np.dtype(kind))
 
@@ -64,4 +70,5 @@ def _untrue(*_: Any) -> bool:
 
 for _name in _UNTRUE:
     enter(_name, _untrue)
+enter("_assert_async", lambda *_: None)
 enter("is_grad_enabled", lambda: not world().is_stopped)

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.program.node import as_node, world
+from handgrad.program.nodes import mapped
 from handgrad.program.primitives.table import refuse
 from handgrad.program.standins import MODULES
 from handgrad.program.tensors import kinds, methods, shapes
@@ -19,10 +20,16 @@ from handgrad.program.tensors.choosing import where
 from handgrad.program.tensors.kinds import tensor_type, type_of
 from handgrad.program.tensors.parameters import is_tensor
 from handgrad.program.tensors.table import TENSOR_FUNCTIONS, TENSOR_METHODS
-from handgrad.program.tracer import OVERRIDES, Tracer
+from handgrad.program.tracer import OVERRIDES, Tracer, traced
 
 #: Modules whose functions are in the table without the module's name.
 _PLAIN: Final = ("torch", "torch.nn.functional", "torch.special", "torch.functional", "torch.nn")
+#: Attributes that every traced array has alike.
+_PLAIN_ANSWERS: Final = {
+    **dict.fromkeys(("is_cuda", "is_sparse", "is_nested", "is_quantized", "is_meta"), False),
+    "requires_grad": False,
+    "grad": None,
+}
 #: Methods with an underscore that give the array other axes.
 _RESHAPING: Final = ("unsqueeze_", "squeeze_", "transpose_", "t_", "swapaxes_", "swapdims_")
 
@@ -34,6 +41,18 @@ class _TensorType(type):
 
 class Tensor(metaclass=_TensorType):
     """torch.Tensor as the traced function sees it: the type of traced arrays."""
+
+
+class _SizeType(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, tuple)
+
+    def __call__(cls, lengths: Any = ()) -> Any:
+        return tuple(lengths)
+
+
+class TensorSize(metaclass=_SizeType):
+    """torch.Size as the traced function sees it: the type of shapes, whose lengths are letters."""
 
 
 class Stopped(ContextDecorator):
@@ -85,32 +104,58 @@ class TensorModule:
         value = getattr(self._module, name)
         if isinstance(value, types.ModuleType):
             return TensorModule(value)
-        if name == "Tensor":
-            return Tensor
         if name in _STOPPING:
             return _STOPPING[name]
-        if type(value).__name__ == "dtype":
-            return tensor_type(value)
         if name in ("finfo", "iinfo"):
             return getattr(kinds, name)
         home = self._module.__name__
         key = name if home in _PLAIN else f"{home.removeprefix('torch.')}.{name}"
         if key in TENSOR_FUNCTIONS:
             return TENSOR_FUNCTIONS[key]
-        if isinstance(value, type) or not callable(value):
-            return value
-        return _unknown(name)
+        if (found := _shown_type(value)) is not None:
+            return found
+        return value if isinstance(value, type) or not callable(value) else _unknown(value, name)
 
 
-def _unknown(name: str, instead: str = "") -> Callable[..., Any]:
-    def unknown(*_: Any, **__: Any) -> Any:
-        refuse(f"{name} of PyTorch is not known to derive{instead}")
+def _shown_type(value: Any) -> Any:
+    """The stand-in of the type of tensors, of shapes, or of elements; else None."""
+    if type(value).__name__ == "dtype":
+        return tensor_type(value)
+    is_own = isinstance(value, type) and value.__module__ == "torch"
+    return {"Tensor": Tensor, "Size": TensorSize}.get(value.__name__) if is_own else None
+
+
+def _known(name: str) -> Callable[..., Any] | None:
+    """A function by its own name, which of those in torch.special begins with the module's."""
+    return TENSOR_FUNCTIONS.get(name) or TENSOR_FUNCTIONS.get(name.removeprefix("special_"))
+
+
+def _unknown(function: Any, name: str) -> Callable[..., Any]:
+    """A function that is not in the table.
+
+    One that PyTorch has in Python may do with what is; one that no array is given to answers by
+    itself what is no tensor, such as a type.
+    """
+
+    def unknown(*args: Any, **kwargs: Any) -> Any:
+        is_traced = traced((*args, *kwargs.values()))
+        if is_traced and not isinstance(function, types.FunctionType):
+            refuse(f"{name} of PyTorch is not known to derive")
+        given, named = mapped(kinds.own_type, args), mapped(kinds.own_type, kwargs)
+        with sys.modules["torch"].random.fork_rng(devices=()):  # one that draws is refused
+            result = function(*given, **named)
+        if not is_traced and is_tensor(result):
+            refuse(f"{name} of PyTorch is not known to derive")
+        shown = _shown_type(result)
+        return result if shown is None else shown
 
     return unknown
 
 
-def shown_function_of(x: Any) -> Callable[..., Any] | None:
-    """The stand-in of a function that was imported from PyTorch by its name, if it is one."""
+def shown_function_of(x: Any) -> Any:
+    """The stand-in of what was imported from PyTorch by its name, if it is one."""
+    if (found := _shown_type(x)) is not None:
+        return found
     home = getattr(x, "__module__", None) or type(getattr(x, "__self__", None)).__module__
     if str(home).split(".")[0] != "torch":
         return None
@@ -120,7 +165,7 @@ def shown_function_of(x: Any) -> Callable[..., Any] | None:
     if not isinstance(x, types.FunctionType | types.BuiltinFunctionType):
         return None
     name = str(getattr(x, "__name__", ""))
-    return TENSOR_FUNCTIONS.get(name) or _unknown(name)
+    return _known(name) or _unknown(x, name)
 
 
 def _stops(context: Any) -> bool:
@@ -133,12 +178,12 @@ def overridden(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     """A function that PyTorch's own code, such as a module's, calls on a traced array."""
     args = tuple(map(_traced, args))
     name = str(getattr(function, "__name__", function))
-    known = TENSOR_FUNCTIONS.get(name) or TENSOR_METHODS.get(name)
+    known = _known(name) or TENSOR_METHODS.get(name)
     if known is not None:
         return known(*args, **{key: _traced(value) for key, value in kwargs.items()})
     if name.startswith("__") and hasattr(Tracer, name):
         return getattr(args[0], name)(*args[1:])
-    return _unknown(name)()
+    return refuse(f"{name} of PyTorch is not known to derive")
 
 
 def _traced(value: Any) -> Any:
@@ -175,6 +220,10 @@ def _device(_: Any) -> Any:
     return sys.modules["torch"].device("cpu") if "torch" in sys.modules else "cpu"
 
 
+def _layout(_: Any) -> Any:
+    return sys.modules["torch"].strided
+
+
 def _attributes() -> dict[str, Callable[[Any], Any]]:
     """For every attribute of tensors what it is of a traced array."""
     found = {**TENSOR_FUNCTIONS, **TENSOR_METHODS}
@@ -184,10 +233,9 @@ def _attributes() -> dict[str, Callable[[Any], Any]]:
     bound: dict[str, Callable[[Any], Any]] = {
         name: partial(partial, function) for name, function in {**changing, **found}.items()
     }
-    plain = {"is_cuda": False, "requires_grad": False, "grad": None}
-    bound.update({name: partial(_constant, value) for name, value in plain.items()})
+    bound.update({name: partial(_constant, value) for name, value in _PLAIN_ANSWERS.items()})
     bound.update(dict.fromkeys(("mH", "H"), shapes.adjoint), data=methods.detach)
-    bound |= {"dtype": type_of, "device": _device}
+    bound |= {"dtype": type_of, "device": _device, "layout": _layout}
     return bound
 
 

@@ -48,6 +48,8 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
 
 for _name, _own in _SAME.items():
     enter(_name, _reduction(getattr(xp, _own)))
+enter("_is_all_true", lambda x: xp.all(x))
+enter("_is_any_true", lambda x: xp.any(x))
 
 
 def _pair(values: Any, indices: Any, dim: int, keepdim: bool) -> Extreme:

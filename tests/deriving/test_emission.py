@@ -1,0 +1,93 @@
+"""Emitted statements: in an order in which they run, of the types that the forward has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import handgrad as hg
+from tests.rows import rows
+
+RNG = np.random.default_rng(4)
+
+
+def counted_before(x, edges):
+    """The weights are made before the mask that says how many there are."""
+    mask = edges[0] != edges[1]
+    ends = edges[1][mask]
+    weight = np.ones(x.shape[0] + len(ends))
+    to = np.concatenate([ends, np.arange(x.shape[0])])
+    degree = np.zeros(x.shape[0])
+    np.add.at(degree, to, weight)
+    return x / degree[:, None]
+
+
+def test_a_mask_is_counted_after_it_is_made():
+    edges = np.array([[0, 1, 2, 3], [1, 1, 0, 2]])
+    derived = hg.derive(counted_before, RNG.standard_normal((4, 3)), edges)
+    x, edges = RNG.standard_normal((5, 2)), np.array([[0, 1, 2, 3, 4], [1, 1, 2, 2, 4]])
+    y, cache = derived.forward(x, edges)
+    np.testing.assert_allclose(y, counted_before(x, edges))
+    np.testing.assert_allclose(
+        derived.backward(np.ones_like(x), cache), counted_before(np.ones_like(x), edges)
+    )
+
+
+def of_a_product(w):
+    product = w @ w.T
+    product.reshape(-1)[:: w.shape[0] + 1] += 1.0
+    return np.linalg.inv(product)
+
+
+def with_edges(x):
+    return np.pad(x, 1, constant_values=-1) * x.sum()
+
+
+def of_masks(x):
+    """Of two masks that meet in one sum: NumPy subtracts no truth from another."""
+    largest, least = x.max(-1), x.min(-1)
+    return (largest - least) / (largest + least)
+
+
+@rows("forward", (of_a_product, with_edges, of_masks))
+def test_results_and_gradients_are_those_of_the_forward(forward):
+    derived = hg.derive(forward, RNG.random((3, 4)) + 1)
+    x = RNG.random((2, 5)) + 1
+    y, cache = derived.forward(x)
+    np.testing.assert_allclose(y, forward(x), rtol=1e-9)
+    dy, way = RNG.standard_normal(y.shape), RNG.standard_normal(x.shape)
+    slope = ((forward(x + 1e-6 * way) - forward(x - 1e-6 * way)) * dy).sum() / 2e-6
+    assert (derived.backward(dy, cache) * way).sum() == pytest.approx(slope, rel=1e-5)
+
+
+def loading(theta, m):
+    """At theta of 0 a division by 0 cancels in the values, and on one side alone."""
+    x = m / theta[1]
+    return theta[0] * (1 - np.exp(-x)) / x
+
+
+def call(spot, strike, sigma):
+    return spot / (1 + np.exp(-np.log(spot / strike) / sigma))
+
+
+@pytest.mark.parametrize(
+    ("forward", "shapes"), [(loading, [(2,), ("N",)]), (call, [("N",), ("N",), ("N",)])]
+)
+def test_the_end_of_a_domain_is_no_smooth_point(forward, shapes):
+    derived = hg.derive(forward, *shapes)
+    arrays = [RNG.random(2 if shape == (2,) else 5) + 0.5 for shape in shapes]
+    y, cache = derived.forward(*arrays)
+    np.testing.assert_allclose(y, forward(*arrays))
+    assert all(np.isfinite(each).all() for each in derived.backward(np.ones_like(y), cache))
+
+
+def windows(x):
+    """Blocks of half the length: the length is not found from theirs at 1."""
+    half = x.shape[0] // 2
+    return np.tanh(x.reshape(x.shape[0] // half, half)) * half
+
+
+def test_lengths_that_are_divided_by_each_other_are_read_where_they_stand():
+    derived = hg.derive(windows, RNG.standard_normal(6))
+    x = RNG.standard_normal(8)
+    np.testing.assert_allclose(derived.forward(x)[0], windows(x))
