@@ -308,7 +308,9 @@ def _insertions(
 def _is_reshaped(place: Place) -> bool:
     """Return whether an expression is what a method or a function gives another shape."""
     match place.parent:
-        case ast.Attribute(attr="reshape" | "view") | ast.Call(ast.Attribute(attr="reshape")):
+        case ast.Attribute(attr="reshape" | "view" | "flatten" | "ravel"):
+            return True
+        case ast.Call(ast.Attribute(attr="reshape" | "ravel")):
             return True
     return False
 

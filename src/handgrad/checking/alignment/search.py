@@ -21,7 +21,7 @@ from handgrad.checking.alignment.borrowing import Borrowed
 from handgrad.checking.alignment.changes import Change, Place, probed
 from handgrad.checking.alignment.departures import Departures
 from handgrad.checking.alignment.generators import changes, varied
-from handgrad.checking.alignment.hits import Hit, Sized
+from handgrad.checking.alignment.hits import Hit, Sized, is_of_name
 from handgrad.checking.alignment.interventions import Interventions
 from handgrad.checking.alignment.pieces import Call, CodePiece, observed, pieces
 from handgrad.checking.alignment.pool import SweptForward, derivation
@@ -278,13 +278,18 @@ class SourceSearch:
         return sorted(found, key=lambda hit: hit.rank)
 
     def _smaller(self, known: Hit) -> list[Hit]:
-        """Smaller changes of lines that a known one reads, which put right all that it does."""
+        """Smaller changes of lines that a known one reads, which put right all that it does.
+
+        Of lines that are names for others, those that are as small.
+        """
         assert self.departures is not None
         near = self.departures.near(known.covers) - {known.change.statement}
-        near -= self.standing.called if self.standing is not None else set()
+        near -= self.standing.called | self.standing.settled if self.standing is not None else set()
         for size, change, piece in sorted(self._sized(self.pieces, near, weighed=False), key=_size):
-            if size > known.size - _SMALLER or self.work.over():
+            if size > known.size or self.work.over():
                 break
+            if size > known.size - _SMALLER and not is_of_name(change):
+                continue
             hit = attempt(partial(self._hit, size, change, piece, known.covers), None)
             if hit is not None and len(hit.covers) == len(known.covers):
                 return [hit]
