@@ -29,11 +29,19 @@ class Hit:
     size: float
 
     @property
-    def rank(self) -> tuple[float, float, bool, bool, int]:
+    def rank(self) -> tuple[float, float, bool, bool, bool, int]:
         text = self.written
         longer = 0 if text is None else len(text.line) - len(" ".join(text.before))
         size = round(self.size) + self.piece.in_forward
-        return -len(self.covers), size, not is_of_name(self.change), self._is_late, longer
+        is_alone = not is_of_name(self.change)
+        return -len(self.covers), size, is_alone, self._is_odd, self._is_late, longer
+
+    @property
+    def _is_odd(self) -> bool:
+        """Return whether a product gains a term, as a sum may rather."""
+        own = self.change.place.get()
+        is_product = isinstance(own, ast.BinOp) and not isinstance(own.op, ast.Add | ast.Sub)
+        return is_product and self.change.kind == "term missing"
 
     @property
     def _is_late(self) -> bool:

@@ -29,6 +29,7 @@ from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.standing import Standing
 from handgrad.checking.alignment.trials import Trials
+from handgrad.checking.alignment.unused import takes_in, unused
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
@@ -244,7 +245,9 @@ class SourceSearch:
         Where the work was over before, it goes on from there.
         """
         if self._walk is None or self._walk[0] != wrong:
-            known: list[Hit] = []
+            known = self._of_unused(wrong)
+            if known:
+                return known
             if self.departures is not None:
                 with self.work.hurried(4):  # so that all changes are tried too
                     known = self.departures.hits(wrong)
@@ -260,6 +263,26 @@ class SourceSearch:
         for _ in walk:
             if self.work.over():
                 break
+        return sorted(found, key=lambda hit: hit.rank)
+
+    def _of_unused(self, wrong: tuple[str, ...]) -> list[Hit]:
+        """Changes that put all of these right, and take in what backward computes and never uses.
+
+        Or an argument that it never uses: that is what was left out.
+        """
+        names = {piece: unused(piece.tree) for piece in self.pieces if not piece.in_forward}
+        if not any(names.values()):
+            return []
+        found: list[Hit] = []
+        with self.work.hurried(4):
+            for size, change, piece in self._by_size(forward=False):
+                if self.work.over() or (found and size > found[0].words + NEAR):
+                    break
+                if not takes_in(change, names.get(piece, frozenset())):
+                    continue
+                hit = attempt(partial(self._hit, size, change, piece, wrong), None)
+                if hit is not None and len(hit.covers) == len(wrong):
+                    found.append(hit)
         return sorted(found, key=lambda hit: hit.rank)
 
     def _whole(self, wrong: tuple[str, ...]) -> list[Hit]:
