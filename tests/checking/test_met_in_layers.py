@@ -177,3 +177,83 @@ class Scale:
 def test_a_gradient_that_is_called_a_delta_is_judged():
     fault = told(Scale(n(3)), n(4, 3), line="self.gamma_delta = np.sum(dy * self.x, axis=0)")
     assert {each.gradient for each in fault} == {"gamma"}
+
+
+# What is computed and never used
+
+
+def centre(x, scale):
+    mean = x.mean(axis=1, keepdims=True)
+    spread = np.sqrt(((x - mean) ** 2).mean(axis=1, keepdims=True) + 1e-5)
+    return scale * (x - mean) / spread, ((x - mean) / spread, spread, scale)
+
+
+def centre_back(dy, cache):
+    xhat, spread, scale = cache
+    one = scale * dy / spread
+    two = np.mean(scale * dy, axis=1, keepdims=True) / spread  # noqa: F841
+    three = xhat * np.mean(scale * dy * xhat, axis=1, keepdims=True) / spread
+    dx = one - three
+    return dx, np.sum(dy * xhat, axis=0)
+
+
+def test_a_term_that_is_computed_and_never_used_belongs_in_the_sum_of_its_like():
+    told((centre, centre_back), n(4, 3), np.ones(3), line="dx = one - three - two")
+
+
+# Windows that a loop multiplies by
+
+
+def convolve(x, w):
+    out = np.zeros((x.shape[0] - w.shape[1] + 1, w.shape[0]))
+    for i in range(out.shape[0]):
+        for f in range(w.shape[0]):
+            out[i, f] = np.sum(x[i : i + w.shape[1], :] * w[f])
+    return out, (x, w)
+
+
+def without_x(dy, cache):
+    x, w = cache
+    dx, dw = np.zeros_like(x), np.zeros_like(w)
+    for i in range(dy.shape[0]):
+        for f in range(w.shape[0]):
+            dw[f] += dy[i, f]
+            dx[i : i + w.shape[1], :] += dy[i, f] * w[f]
+    return dx, dw
+
+
+def without_w(dy, cache):
+    x, w = cache
+    dx, dw = np.zeros_like(x), np.zeros_like(w)
+    for i in range(dy.shape[0]):
+        for f in range(w.shape[0]):
+            dw[f] += dy[i, f] * x[i : i + w.shape[1], :]
+            dx[i : i + w.shape[1], :] += dy[i, f]
+    return dx, dw
+
+
+@pytest.mark.parametrize(
+    ("backward", "line"),
+    [
+        (without_x, "dw[f] += dy[i, f] * x[i:i + w.shape[1], :]"),
+        (without_w, "dx[i : i + w.shape[1], :] += dy[i, f] * w[f]"),
+    ],
+)
+def test_a_window_is_a_factor_that_a_loop_may_lack(backward, line):
+    told((convolve, backward), n(6, 2), n(3, 2, 2, seed=1), line=line)
+
+
+# Arrays that are never filled
+
+
+def test_zeros_that_nothing_is_written_into_are_shown():
+    def forward(x):
+        return x[::2] * 3, x.shape
+
+    def backward(dy, shape):
+        dx = np.zeros(shape)
+        return dx
+
+    (fault,) = hg.check((forward, backward), n(4, 3)).faults
+    assert "nothing is written into the zeros of dx = np.zeros(shape) (line " in fault.message
+    assert fault.line == backward.__code__.co_firstlineno + 1

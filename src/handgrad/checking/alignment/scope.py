@@ -214,12 +214,17 @@ class CallScope:
         yield from known
         yield from self._taken(known, found)
 
+    @cached_property
+    def steps(self) -> list[str]:
+        """The counters of loops."""
+        rounds = dict.fromkeys(n.target.id for n in ast.walk(self.function) if _counts(n))
+        return [name for name in rounds if isinstance(self.call.names.get(name), int)]
+
     def _taken(
         self, known: list[tuple[ast.expr, np.ndarray]], found: Container[str]
     ) -> Iterator[tuple[ast.expr, np.ndarray]]:
         """Elements at indices that are variables: a step's of a list or argument, rows of one."""
-        rounds = {each.target.id for each in ast.walk(self.function) if _counts(each)}
-        steps = [name for name in rounds if isinstance(self.call.names.get(name), int)]
+        steps = self.steps
         lists = [name for name, each in self.call.names.items() if isinstance(each, list)]
         asked = list(product(lists, steps))
         for each, index in known:

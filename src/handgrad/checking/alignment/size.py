@@ -24,6 +24,8 @@ def size_of(change: Change, known: dict[ast.AST, list[str]]) -> float:
 
     known: the words of nodes of the tree as it stands, of which many changes have one place.
     """
+    if change.words is not None:
+        return change.words
     old = change.place.get()
     if change.others or isinstance(old, ast.stmt) or not isinstance(change.new, ast.AST):
         return _of_statements(change, old, known)
