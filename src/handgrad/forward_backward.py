@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -30,8 +30,8 @@ class ForwardBackward:
     parameters: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     #: Arrays of the target that y depends on too, and whose gradients it does not give.
     unjudged: tuple[str, ...] = ()
-    #: Sentences about how it is called, for the report.
-    notes: tuple[str, ...] = ()
+    #: Sentences about how it is called, for the report; running it may add some.
+    notes: Sequence[str] = ()
     #: Sentences about arguments of backward that forward makes and keeps to itself.
     withheld: tuple[str, ...] = ()
     #: The same called in other ways that its argument's name leaves open, where it is wrong in all.

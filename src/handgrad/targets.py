@@ -372,10 +372,11 @@ def _needs_object(kind: type) -> bool:
     names = dict.fromkeys(name for name, _ in PAIRS if name != "__call__")
     found = (inspect.getattr_static(kind, name, None) for name in (*names, "__call__"))
     forward = next((each for each in found if each is not None), None)
-    return (
-        inspect.isfunction(forward)
-        and next(iter(inspect.signature(forward).parameters), "") == "self"
-    )
+    if not inspect.isfunction(forward):
+        return False
+    first = next(iter(inspect.signature(forward).parameters.values()), None)
+    # A decorator that is not told to wraps leaves its own (*args, **kwargs).
+    return first is not None and (first.name == "self" or first.kind is first.VAR_POSITIONAL)
 
 
 def _public(module: ModuleType) -> list[str]:

@@ -156,3 +156,40 @@ def test_what_takes_no_part_is_no_float32() -> None:
         )
         assert report.verdict == "right", str(report)
         assert report.gradients[0].method == "complex step", str(report)
+
+
+def with_bias(x: Any, w: Any, b: Any) -> tuple[Any, Any]:
+    return x @ w + b, (x, w)
+
+
+def of_bias(dy: Any, cache: Any) -> tuple[Any, Any, Any]:
+    x, w = cache
+    return dy @ w.T, x.T @ dy, dy.sum(axis=0)
+
+
+def test_leading_axes_of_one_are_a_convention() -> None:
+    report = hg.check((with_bias, of_bias), n(4, 3), n(3, 5), n(1, 5))
+    assert report.verdict == "right", str(report)
+    assert [each.message for each in report.remarks] == [
+        "db is of shape (5,) for b of (1, 5), which broadcasting makes the same"
+    ]
+
+
+def test_a_lacking_axis_that_broadcasting_does_not_put_back_is_none() -> None:
+    def forward(w: Any, b: Any) -> tuple[Any, Any]:
+        return w + b, w
+
+    def backward(dy: Any, w: Any) -> tuple[Any, Any]:
+        return dy, dy.sum(axis=1)
+
+    report = hg.check((forward, backward), n(4, 3), n(4, 1))
+    assert [fault.gradient for fault in report.faults] == ["b"]
+
+
+def test_an_axis_of_one_that_is_lost_on_some_inputs_alone_is_a_fault() -> None:
+    def backward(dy: Any, x: Any) -> Any:
+        return np.squeeze(2.0 * x * dy)
+
+    report = hg.check((lambda x: (x * x, x), backward), n(4, 3))
+    assert report.verdict == "wrong"
+    assert report.faults[0].situation == "one row"

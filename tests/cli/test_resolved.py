@@ -92,6 +92,21 @@ def test_a_class_with_its_arguments(handgrad: Run, tree: Callable[..., Path]) ->
     assert again.exit_code == 0, again.output
 
 
+TRACED = """
+    def traced(function):
+        def call(*args, **kwargs):
+            return function(*args, **kwargs)
+        return call
+"""
+
+
+def test_a_class_whose_methods_are_decorated(handgrad: Run, tree: Callable[..., Path]) -> None:
+    text = dedent(TRACED) + dedent(DENSE).replace("    def ", "    @traced\n    def ")
+    tree({"layers.py": text})
+    result = handgrad("check", "layers.py:Dense", *SIZES)
+    assert result.exit_code == 0, result.output
+
+
 @pytest.mark.parametrize("setting", ["act=relu", "act=Tanh()", "act=np.tanh", "mode=relu"])
 def test_settings_are_literals_names_and_texts(
     handgrad: Run, tree: Callable[..., Path], setting: str

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 def without_affix(name: str) -> Iterator[str]:
     """The rest of a name that begins or ends as those of gradients do."""
-    for prefix in ("d", "grad", "gradient", "g"):
+    for prefix in ("d", "grad", "gradient", "g", "delta"):
         if name.startswith(prefix) and len(name) > len(prefix):
             yield name.removeprefix(prefix)
-    for suffix in ("_grad", "_gradient", "_bar"):
+    for suffix in ("_grad", "_gradient", "_bar", "_delta"):
         if name.endswith(suffix):
             yield name.removesuffix(suffix)
 

@@ -93,7 +93,6 @@ class Checker:
             )
         self.usual_arrays = arrays
         self.unjudged = functions.unjudged
-        self.remarks += [Fault("", "convention", "", note, 1.0) for note in functions.notes]
         try:
             self.usual(functions, arrays, usual)
         except TrialFault as found:
@@ -110,6 +109,7 @@ class Checker:
                 ]
             for setup in others:
                 self.another(setup)
+        self.remarks += [Fault("", "convention", "", note, 1.0) for note in functions.notes]
         return CheckReport(
             functions.name,
             self.seed,

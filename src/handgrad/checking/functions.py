@@ -24,7 +24,7 @@ from handgrad.checking.conventions import (
 )
 from handgrad.checking.given import Given
 from handgrad.checking.object_functions import Called, stateless, with_attributes
-from handgrad.checking.op_functions import name_of, of_op
+from handgrad.checking.op_functions import name_of, of_op, unwritten
 from handgrad.checking.trial import leaves, like_nested, random_like, same_outputs
 from handgrad.differences.layers import of_layer
 from handgrad.errors import ArgumentError
@@ -125,7 +125,7 @@ def _of_pair(
     if methods is None:
         methods = _functions(target, None)
     forward, backward = methods
-    taken = accepted(forward, options)
+    taken = {name: unwritten(value) for name, value in accepted(forward, options).items()}
     wanted(wrt or (), tuple(given.names(input_names(forward, count, context=True))))
     if convention is None and not _keeps_its_cache(*methods, given, taken):
         names = input_names(forward, count, context=True)

@@ -85,7 +85,7 @@ def with_attributes(
         if len(drawn.parameters) > len(found.parameters):
             owner, found = warm, drawn
     unjudged = (*functions.unjudged, *found.unjudged)
-    notes = functions.notes
+    notes = tuple(functions.notes)
     notes += (_STATEFUL,) if found.is_stateful and not found.steps else ()
     try:
         start = twin_of(owner)

@@ -108,9 +108,17 @@ def is_floats(value: Any) -> bool:
 def _fresh(value: Any, dtype: Any) -> Any:
     if isinstance(value, Seed):
         return np.random.default_rng(value.number)
-    if isinstance(value, np.random.Generator):
-        return copy.deepcopy(value)
+    if isinstance(value, np.random.Generator | dict | list):  # which forward may write into
+        return unwritten(value)
     return value.astype(dtype) if is_floats(value) else value
+
+
+def unwritten(value: Any) -> Any:
+    """A copy of a setting, so that what is written into it is there in one call alone."""
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # something in it, such as a module, has no copy
+        return value
 
 
 def _on_reference(op: ModuleType) -> Callable[..., Any]:

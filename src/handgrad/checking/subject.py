@@ -42,6 +42,8 @@ class CheckedTarget:
         self.own_inputs = own_inputs
         #: The number of axes of each of the usual inputs.
         self.form: tuple[int, ...] = ()
+        #: The names of the inputs whose first axis is one in the usual inputs, as a row's.
+        self.rows: frozenset[str] | None = None
 
     @property
     def is_ops_own(self) -> bool:
@@ -89,11 +91,13 @@ class CheckedTarget:
             if name in functions.parameters
         }
         arrays = {**arrays, **brought}
+        if self.rows is None:
+            self.rows = frozenset(name for name, each in arrays.items() if each.shape[:1] == (1,))
         rivals = tuple(self._judged(each, arrays) for each in functions.rivals)
         return replace(self._judged(functions, arrays), rivals=rivals), arrays
 
     def _judged(self, functions: ForwardBackward, arrays: dict[str, np.ndarray]) -> ForwardBackward:
-        return in_float64(computes_as(guarded(functions, arrays), arrays))
+        return in_float64(computes_as(guarded(functions, arrays, self.rows or ()), arrays))
 
     def different_forward(
         self, functions: ForwardBackward, done: TrialRun, setup: Setup

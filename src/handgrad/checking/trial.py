@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -202,12 +202,15 @@ def _as_array(values: list[Any]) -> Any:
     return array if array.dtype.kind in "fiub" else values
 
 
-def guarded(functions: ForwardBackward, arrays: Arrays) -> ForwardBackward:
+def guarded(
+    functions: ForwardBackward, arrays: Arrays, rows: Collection[str] = ()
+) -> ForwardBackward:
     """The same, each exception of its own an Exception, and its gradients in order.
 
     An interrupt by the user remains one. What forward draws, as dropout does, is the same in every
     call, unless it has a generator of its own that nothing puts back. Where its first call draws
-    nothing, the generators are left alone from then on.
+    nothing, the generators are left alone from then on. Leading axes of one that the gradient
+    of one of `rows` lacks are put back, and its notes say so.
     """
 
     def kept(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -222,9 +225,16 @@ def guarded(functions: ForwardBackward, arrays: Arrays) -> ForwardBackward:
         return call
 
     shapes = {name: np.shape(array) for name, array in arrays.items()}
+    notes = list(functions.notes)
 
     def backward(dy: Any, cache: Any) -> tuple[Any, ...]:
-        return tuple(in_order(functions, shapes, functions.backward(dy, cache)))
+        found = in_order(functions, shapes, functions.backward(dy, cache))
+        if len(found) != len(functions.gradients):
+            return tuple(found)
+        return tuple(
+            _whole(each, name, shapes[name], notes) if name in rows else each
+            for name, each in zip(functions.gradients, found, strict=True)
+        )
 
     draws = True
 
@@ -237,7 +247,19 @@ def guarded(functions: ForwardBackward, arrays: Arrays) -> ForwardBackward:
             draws = has_drawn()
         return found
 
-    return replace(functions, forward=kept(forward), backward=kept(backward))
+    return replace(functions, forward=kept(forward), backward=kept(backward), notes=notes)
+
+
+def _whole(found: Any, name: str, shape: tuple[int, ...], notes: list[str]) -> Any:
+    """A gradient with the leading axes of one that it lacks, which an update broadcasts."""
+    given = getattr(found, "shape", () if isinstance(found, float) else shape)
+    lacking = len(shape) - len(given)
+    if lacking <= 0 or shape != (1,) * lacking + given:
+        return found
+    note = f"d{name} is of shape {given} for {name} of {shape}, which broadcasting makes the same"
+    if note not in notes:
+        notes.append(note)
+    return np.reshape(found, shape)
 
 
 def raised(what: str, error: BaseException) -> Fault:

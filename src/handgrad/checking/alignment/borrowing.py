@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from handgrad.checking.alignment.changes import Place
 from handgrad.checking.alignment.meant import AsForward
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.variants import Variant, binary, operands, parsed
+from handgrad.checking.alignment.variants import MISSING, Variant, binary, operands, parsed
 from handgrad.checking.alignment.wording import said
 
 #: Functions of one array, element by element.
@@ -148,6 +148,38 @@ def insertions(node: ast.expr, array: np.ndarray, borrowed: Borrowed, scope: Cal
             new = ast.Call(copy.deepcopy(function), [node], [])
             phrase = "the function, the factor or root, {} is not taken where it belongs"
             yield new, "function missing", said(new), phrase
+
+
+def windows(
+    node: ast.expr, array: np.ndarray, target: ast.expr, borrowed: Borrowed, scope: CallScope
+) -> Iterator[Variant]:
+    """A window of another array as a factor of what a loop adds to a window, as in a convolution.
+
+    It is taken by an index that stands somewhere in the source, or by the counter of a loop.
+    """
+    held = copy.deepcopy(target)
+    held.ctx = ast.Load()  # type: ignore[attr-defined]
+    own = scope.array(held)
+    if own is None or not own.ndim:
+        return
+    counters = [ast.Name(name, ast.Load()) for name in scope.steps]
+    indices = [each for each in (*borrowed.indices, *counters) if is_known(each, scope)]
+    arrays = [each for each, value in scope.atoms if value.ndim > 1 and value.dtype.kind == "f"]
+    for each, index in product(arrays, indices):
+        if isinstance(each, ast.Subscript):
+            continue
+        window = ast.Subscript(each, copy.deepcopy(index), ast.Load())
+        value = scope.array(window)
+        if value is not None and value.size and _product_shape(value, array) == own.shape:
+            phrase = MISSING + f" in {said(node)}"
+            yield binary(node, ast.Mult(), window), "factor missing", said(window), phrase
+
+
+def _product_shape(one: np.ndarray, other: np.ndarray) -> tuple[int, ...] | None:
+    try:
+        return np.broadcast_shapes(one.shape, other.shape)
+    except ValueError:
+        return None
 
 
 def siblings(node: ast.expr, scope: CallScope) -> Iterator[Variant]:

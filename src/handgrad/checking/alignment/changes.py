@@ -53,6 +53,8 @@ class Change:
     statement: ast.stmt | ast.Lambda
     #: More places that change with it, as where two operands are exchanged.
     others: tuple[tuple[Place, Any], ...] = ()
+    #: Its size, where what it takes in stands elsewhere in the source as it is, and is one thing.
+    words: float | None = None
 
     @property
     def line(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Container, Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from handgrad.checking.alignment.borrowing import (
     of_counters,
     of_index,
     siblings,
+    windows,
 )
 from handgrad.checking.alignment.changes import (
     Both,
@@ -49,6 +51,8 @@ from handgrad.checking.attempts import attempted
 
 #: Kinds of which the part is a term of a sum.
 _OF_TERMS: Final = ("term missing", "wrong sign", "extra term")
+#: The words of a factor that is a window, whatever its index: it stands elsewhere as it is.
+_WINDOW: Final = 1.5
 
 
 def changes(
@@ -303,12 +307,18 @@ def _insertions(
         if isinstance(place.parent, ast.stmt | ast.Tuple | ast.Lambda):
             found = chain(found, siblings(node, scope), of_whole(node, array, scope))
         yield from (varied(place, each, statement, scope) for each in attempted(found))
+        match place.parent:
+            case ast.AugAssign(ast.Subscript() as target) if array is not None:
+                for each in attempted(windows(node, array, target, borrowed, scope)):
+                    yield replace(varied(place, each, statement, scope), words=_WINDOW)
 
 
 def _is_reshaped(place: Place) -> bool:
     """Return whether an expression is what a method or a function gives another shape."""
     match place.parent:
-        case ast.Attribute(attr="reshape" | "view") | ast.Call(ast.Attribute(attr="reshape")):
+        case ast.Attribute(attr="reshape" | "view" | "flatten" | "ravel"):
+            return True
+        case ast.Call(ast.Attribute(attr="reshape" | "ravel")):
             return True
     return False
 

@@ -29,10 +29,19 @@ class Hit:
     size: float
 
     @property
-    def rank(self) -> tuple[float, float, bool, int]:
+    def rank(self) -> tuple[float, float, bool, bool, bool, int]:
         text = self.written
         longer = 0 if text is None else len(text.line) - len(" ".join(text.before))
-        return -len(self.covers), round(self.size), self._is_late, longer
+        size = round(self.size) + self.piece.in_forward
+        is_alone = not is_of_name(self.change)
+        return -len(self.covers), size, is_alone, self._is_odd, self._is_late, longer
+
+    @property
+    def _is_odd(self) -> bool:
+        """Return whether a product gains a term, as a sum may rather."""
+        own = self.change.place.get()
+        is_product = isinstance(own, ast.BinOp) and not isinstance(own.op, ast.Add | ast.Sub)
+        return is_product and self.change.kind == "term missing"
 
     @property
     def _is_late(self) -> bool:
@@ -45,3 +54,12 @@ class Hit:
             isinstance(each, ast.Name) and each.id == own.id and isinstance(each.ctx, ast.Store)
             for each in ast.walk(self.piece.tree)
         )
+
+
+def is_of_name(change: Change) -> bool:
+    """Return whether a line that only gives a variable another name gains what it was set for."""
+    match change.statement:
+        case ast.Assign([ast.Name()], ast.Name() as own) if own is change.place.get():
+            new = change.new
+            return isinstance(new, ast.AST) and any(each is own for each in ast.walk(new))
+    return False

@@ -214,23 +214,40 @@ class CallScope:
         yield from known
         yield from self._taken(known, found)
 
+    @cached_property
+    def steps(self) -> list[str]:
+        """The counters of loops."""
+        rounds = dict.fromkeys(n.target.id for n in ast.walk(self.function) if _counts(n))
+        return [name for name in rounds if isinstance(self.call.names.get(name), int)]
+
     def _taken(
         self, known: list[tuple[ast.expr, np.ndarray]], found: Container[str]
     ) -> Iterator[tuple[ast.expr, np.ndarray]]:
-        """Elements at indices that are variables: a step's of a list, rows of an array."""
-        rounds = {each.target.id for each in ast.walk(self.function) if _counts(each)}
-        steps = [name for name in rounds if isinstance(self.call.names.get(name), int)]
+        """Elements at indices that are variables: a step's of a list or argument, rows of one."""
+        steps = self.steps
         lists = [name for name, each in self.call.names.items() if isinstance(each, list)]
         asked = list(product(lists, steps))
         for each, index in known:
             if index.dtype.kind in "iu" and index.ndim == 1:
                 rows = (other for other, value in known if value.ndim and value.dtype.kind != "b")
                 asked += [(ast.unparse(other), ast.unparse(each)) for other in rows]
-        for array, name in asked:
-            if name not in re.findall(r"\w+", array) and f"{array}[{name}]" not in found:
-                each = ast.parse(f"{array}[{name}]", mode="eval").body
+        texts = [
+            f"{array}[{name}]" for array, name in asked if name not in re.findall(r"\w+", array)
+        ]
+        for text in dict.fromkeys([*texts, *self._steps_of_arguments(steps)]):
+            if text not in found:
+                each = ast.parse(text, mode="eval").body
                 if (value := self.array(each)) is not None:
                     yield each, value
+
+    def _steps_of_arguments(self, steps: Sequence[str]) -> Iterator[str]:
+        """The steps of arrays that are arguments: those of dy are what a carry may lack."""
+        for own, step in product(self.function.args.args, steps):
+            value = self.call.names.get(own.arg)
+            if isinstance(value, np.ndarray) and value.ndim > 1:
+                yield f"{own.arg}[{step}]"
+            if isinstance(value, np.ndarray) and value.ndim > 2:
+                yield f"{own.arg}[:, {step}]"
 
 
 def has_fields(value: Any) -> bool:

@@ -21,7 +21,7 @@ from handgrad.checking.alignment.borrowing import Borrowed
 from handgrad.checking.alignment.changes import Change, Place, probed
 from handgrad.checking.alignment.departures import Departures
 from handgrad.checking.alignment.generators import changes, varied
-from handgrad.checking.alignment.hits import Hit, Sized
+from handgrad.checking.alignment.hits import Hit, Sized, is_of_name
 from handgrad.checking.alignment.interventions import Interventions
 from handgrad.checking.alignment.pieces import Call, CodePiece, observed, pieces
 from handgrad.checking.alignment.pool import SweptForward, derivation
@@ -29,6 +29,7 @@ from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.standing import Standing
 from handgrad.checking.alignment.trials import Trials
+from handgrad.checking.alignment.unused import takes_in, unfilled, unused
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
@@ -43,6 +44,8 @@ NEAR: Final = 2.0
 _SMALLER: Final = 0.1
 #: Words of a change of some of the wrong gradients that comes after those of all.
 _LONG: Final = 4.5
+#: Words of a change that is tried everywhere before longer ones are anywhere.
+_BRIEF: Final = 2.5
 #: Kinds of changes by which all that comes after is multiplied by a number.
 _SCALES: Final = frozenset(
     {"scale missing", "scaled", "extra factor", "scale inverted", "sum for mean", "mean for sum"}
@@ -190,6 +193,13 @@ class SourceSearch:
             self.departures.forget()
         return [], []
 
+    def unfilled(self, name: str) -> ast.stmt | None:
+        """The line of an array that is never written into, where this gradient is all zeros."""
+        if np.any(self.runs[0].gradients[name]):
+            return None
+        own = (piece.tree for piece in self.pieces if not piece.in_forward)
+        return next((line for tree in own for line in unfilled(tree)), None)
+
     def departing(self, name: str) -> ast.stmt | None:
         """The first line that this gradient, and none that is right, is made from by a value that
         the derived backward has not, out of values that it has; None where there is none.
@@ -244,7 +254,9 @@ class SourceSearch:
         Where the work was over before, it goes on from there.
         """
         if self._walk is None or self._walk[0] != wrong:
-            known: list[Hit] = []
+            known = self._of_unused(wrong)
+            if known:
+                return known
             if self.departures is not None:
                 with self.work.hurried(4):  # so that all changes are tried too
                     known = self.departures.hits(wrong)
@@ -260,6 +272,26 @@ class SourceSearch:
         for _ in walk:
             if self.work.over():
                 break
+        return sorted(found, key=lambda hit: hit.rank)
+
+    def _of_unused(self, wrong: tuple[str, ...]) -> list[Hit]:
+        """Changes that put all of these right, and take in what backward computes and never uses.
+
+        Or an argument that it never uses: that is what was left out.
+        """
+        names = {piece: unused(piece.tree) for piece in self.pieces if not piece.in_forward}
+        if not any(names.values()):
+            return []
+        found: list[Hit] = []
+        with self.work.hurried(4):
+            for size, change, piece in self._by_size(forward=False):
+                if self.work.over() or (found and size > found[0].words + NEAR):
+                    break
+                if not takes_in(change, names.get(piece, frozenset())):
+                    continue
+                hit = attempt(partial(self._hit, size, change, piece, wrong), None)
+                if hit is not None and len(hit.covers) == len(wrong):
+                    found.append(hit)
         return sorted(found, key=lambda hit: hit.rank)
 
     def _whole(self, wrong: tuple[str, ...]) -> list[Hit]:
@@ -278,13 +310,18 @@ class SourceSearch:
         return sorted(found, key=lambda hit: hit.rank)
 
     def _smaller(self, known: Hit) -> list[Hit]:
-        """Smaller changes of lines that a known one reads, which put right all that it does."""
+        """Smaller changes of lines that a known one reads, which put right all that it does.
+
+        Of lines that are names for others, those that are as small.
+        """
         assert self.departures is not None
         near = self.departures.near(known.covers) - {known.change.statement}
-        near -= self.standing.called if self.standing is not None else set()
+        near -= self.standing.called | self.standing.settled if self.standing is not None else set()
         for size, change, piece in sorted(self._sized(self.pieces, near, weighed=False), key=_size):
-            if size > known.size - _SMALLER or self.work.over():
+            if size > known.size or self.work.over():
                 break
+            if size > known.size - _SMALLER and not is_of_name(change):
+                continue
             hit = attempt(partial(self._hit, size, change, piece, known.covers), None)
             if hit is not None and len(hit.covers) == len(known.covers):
                 return [hit]
@@ -305,7 +342,8 @@ class SourceSearch:
 
     def _in_order(self, wrong: tuple[str, ...], *, whole: bool = False) -> Iterator[list[Sized]]:
         """Changes near a line that is known, at places that reach wrong gradients alone, elsewhere,
-        and of forward; before them, where a whole is a number times too large, those that scale.
+        and of forward, brief ones of each before the others; before them, where a whole is a number
+        times too large, those that scale.
 
         At places of backward that reach none of them, or not all of the whole, no change helps.
         """
@@ -324,19 +362,22 @@ class SourceSearch:
             scaling = (each for each in self._by_size(forward=False) if each[1].kind in _SCALES)
             yield [each for each in scaling if helps(each)]
         yield sorted((each for piece in self.pieces for each in self._solved(piece)), key=_size)
+        near: list[Sized] = []
         if self.departures is not None:
-            near = self.departures.near(wrong)
+            lines = self.departures.near(wrong)
             own = [piece for piece in self.pieces if not piece.in_forward]
-            yield sorted(self._sized(own, near), key=_size)
-        alone: list[Sized] = []
-        rest: list[Sized] = []
-        for each in self._by_size(forward=False):
-            if helps(each) or each[1].others:
-                place = each[1].place
-                found = reached[id(place.parent), place.field, place.index]
-                (alone if found and found <= {*wrong} else rest).append(each)
-        yield alone
-        yield rest
+            near = sorted(self._sized(own, lines), key=_size)
+        for is_brief in (True, False):
+            yield [each for each in near if (_size(each) <= _BRIEF) is is_brief]
+            alone: list[Sized] = []
+            rest: list[Sized] = []
+            for each in self._by_size(forward=False):
+                if (_size(each) <= _BRIEF) is is_brief and (helps(each) or each[1].others):
+                    place = each[1].place
+                    found = reached[id(place.parent), place.field, place.index]
+                    (alone if found and found <= {*wrong} else rest).append(each)
+            yield alone
+            yield rest
         yield self._by_size(forward=True)
 
     def _is_scaled(self, name: str) -> bool:

@@ -9,8 +9,11 @@ from typing import Any, Final
 
 from handgrad.checking.alignment.changes import Both, Change, text_of
 
-#: Names, numbers with their sign, strings, operators. A minus between two has spaces around it.
-_WORD: Final = re.compile(r"-?\d[\w.]*|\w+|'[^']*'|\"[^\"]*\"|\*\*|//|[<>=!+*/@-]=|->|[^\s\w]")
+#: Names, of attributes too, numbers with their sign, strings, operators. A minus between two has
+#: spaces around it.
+_WORD: Final = re.compile(
+    r"-?\d[\w.]*|self\.\w+|\w+|'[^']*'|\"[^\"]*\"|\*\*|//|[<>=!+*/@-]=|->|[^\s\w]"
+)
 #: Brackets, commas and dots are no words of their own.
 _PUNCTUATION: Final = "()[]{},.:="
 _SMALL: Final = 0.1
@@ -21,6 +24,8 @@ def size_of(change: Change, known: dict[ast.AST, list[str]]) -> float:
 
     known: the words of nodes of the tree as it stands, of which many changes have one place.
     """
+    if change.words is not None:
+        return change.words
     old = change.place.get()
     if change.others or isinstance(old, ast.stmt) or not isinstance(change.new, ast.AST):
         return _of_statements(change, old, known)

@@ -6,6 +6,7 @@ import ast
 import copy
 from collections.abc import Iterator, Sequence
 from types import CodeType
+from typing import Final
 
 from handgrad.checking.alignment.changes import Change, Place
 from handgrad.checking.alignment.lines import LineValues, called, is_copy
@@ -19,6 +20,9 @@ from handgrad.checking.trial import TrialRun, backward
 from handgrad.checking.trial import forward as run_forward
 from handgrad.forward_backward import ForwardBackward
 from handgrad.program.source import nested
+
+#: Fields of a statement that hold others.
+_BLOCKS: Final = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
 
 
 def _pass(functions: ForwardBackward, done: TrialRun) -> None:
@@ -40,6 +44,9 @@ class Standing:
         self.called: set[ast.AST] = set()
         self.of = self._judged({})
         self.made = self.values
+        #: Lines of backward of which all that reads them makes right values: no fault is in them.
+        self.settled = set(self._settled())
+        self.of.update(dict.fromkeys(self.settled, True))
 
     def _judged(self, codes: dict[CodeType, CodeType]) -> dict[ast.AST, bool]:
         done, functions = self.trials.runs[0], self.trials.functions
@@ -58,6 +65,20 @@ class Standing:
             if known:
                 found[statement] = all(known)
         return found
+
+    def _settled(self) -> Iterator[ast.AST]:
+        """The lines that set a variable once which right lines alone read, the last ones first."""
+        for piece in self.pieces:
+            lines = [each for each in ast.walk(piece.tree) if isinstance(each, ast.stmt)]
+            plain = [each for each in lines if not hasattr(each, "body")]
+            right = {each for each in plain if self.of.get(each) is True}
+            for line in sorted(plain, key=lambda each: -each.lineno):
+                match line:
+                    case ast.Assign([ast.Name(name)]) if not piece.in_forward:
+                        uses = [each for each in lines if each is not line and _names(each, name)]
+                        if uses and right.issuperset(uses) and self.of.get(line) is False:
+                            right.add(line)
+                            yield line
 
     def solved(self, scope: CallScope) -> Iterator[tuple[Place, ast.stmt, Variant]]:
         """Changes of whole lines of a function by which departing values become right ones."""
@@ -84,3 +105,16 @@ class Standing:
                 return self._judged(dict(pairs)).get(change.statement, False)
         except Exception:  # it runs no more, or has other functions in it
             return False
+
+
+def _names(line: ast.stmt, name: str) -> bool:
+    """Return whether a line, or the head of a block, has a variable."""
+    head = [each for field, each in ast.iter_fields(line) if field not in _BLOCKS]
+    nodes = (node for part in head for node in _walked(part))
+    return any(isinstance(each, ast.Name) and each.id == name for each in nodes)
+
+
+def _walked(part: object) -> Iterator[ast.AST]:
+    for each in part if isinstance(part, list) else [part]:
+        if isinstance(each, ast.AST):
+            yield from ast.walk(each)

@@ -49,17 +49,13 @@ def faults(
         search = SourceSearch(functions, draws, runs, wrong, rng, work)
         told = search.faults()
         rest = [name for name in wrong if all(name not in same[0].covers for same in told)]
-        departing = {name: attempt(partial(search.departing, name), None) for name in rest}
+        lines = [line for name in rest if (line := _line(search, name, situation)) is not None]
     except TooMuchError:  # a target that cannot be put back is run as it is alone
         return []
     covered = {name for same in told for name in same[0].covers}
     sure = _SURE if covered == {*wrong} else _IN_PART
     found = [_told(name, same, situation, sure) for same in told for name in same[0].covers]
-    return found + [
-        Told(_departing(name, statement, situation))
-        for name, statement in departing.items()
-        if statement is not None
-    ]
+    return found + lines
 
 
 def _told(name: str, same: Sequence[Hit], situation: str, sure: float) -> Told:
@@ -67,12 +63,22 @@ def _told(name: str, same: Sequence[Hit], situation: str, sure: float) -> Told:
     return Told(_fault(name, near, situation, sure), same[0].words)
 
 
-def _departing(name: str, statement: ast.stmt, situation: str) -> Fault:
-    """The line that a gradient departs in, where no change of it is known that puts it right."""
+def _line(search: SourceSearch, name: str, situation: str) -> Told | None:
+    """The line that a gradient departs in, where no change of it is known that puts it right.
+
+    Of one that is all zeros that of the array that nothing is written into.
+    """
+    nothing: ast.stmt | None = None
+    what = "nothing is written into the zeros of"
+    statement = attempt(partial(search.unfilled, name), nothing)
+    if statement is None:
+        what = "the first value that the derived backward has not is made by"
+        statement = attempt(partial(search.departing, name), nothing)
+    if statement is None:
+        return None
     text = ast.unparse(statement).split("\n")[0]
-    message = f"the first value that the derived backward has not is made by {text}"
-    message += f" (line {statement.lineno})"
-    return Fault(name, "unknown", "", message, 0.0, situation, line=statement.lineno)
+    message = f"{what} {text} (line {statement.lineno})"
+    return Told(Fault(name, "unknown", "", message, 0.0, situation, line=statement.lineno))
 
 
 def _fault(name: str, same: Sequence[Hit], situation: str, sure: float) -> Fault:

@@ -1,0 +1,56 @@
+"""What a function computes, or is given, and never uses; what it makes and never fills."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+from handgrad.checking.alignment.changes import Change
+
+#: Functions that make arrays to be filled.
+_EMPTY: Final = frozenset({"zeros", "zeros_like", "empty", "empty_like"})
+
+
+def unused(tree: ast.AST) -> frozenset[str]:
+    """The variables and arguments of a function that nothing in it reads."""
+    set_, read = set(), set()
+    for each in ast.walk(tree):
+        match each:
+            case ast.arg(name):
+                set_.add(name)
+            case ast.Name(name, ast.Store()):
+                set_.add(name)
+            case ast.Name(name, ast.Load()):
+                read.add(name)
+    return frozenset(set_ - read - {"self", "_"})
+
+
+def takes_in(change: Change, names: frozenset[str]) -> bool:
+    """Return whether a change reads one of these variables."""
+    if not names or not isinstance(change.new, ast.AST):
+        return False
+    return any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(change.new))
+
+
+def unfilled(tree: ast.AST) -> Iterator[ast.Assign]:
+    """The lines that make an array of zeros into which nothing is written."""
+    nodes = list(ast.walk(tree))
+    written: list[str] = []
+    for each in nodes:
+        match each:
+            case ast.Name(name, ast.Store()):
+                written.append(name)
+            case ast.Subscript(ctx=ast.Store()):
+                written += _names(each.value) * 2
+            case ast.Expr(ast.Call()) | ast.keyword(arg="out"):
+                written += _names(each) * 2
+    for each in nodes:
+        match each:
+            case ast.Assign([ast.Name(name)], ast.Call(func)) if written.count(name) == 1:
+                if ast.unparse(func).rpartition(".")[2] in _EMPTY:
+                    yield each
+
+
+def _names(node: ast.AST) -> list[str]:
+    return [each.id for each in ast.walk(node) if isinstance(each, ast.Name)]
