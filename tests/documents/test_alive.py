@@ -233,3 +233,25 @@ def test_on_paper_the_page_is_as_before(tmp_path):
     page = page_of("softmax").replace("@media print", "@media screen")
     shown = 'return {stage: view.getComputedStyle(one(".handgrad-stage")).display};'
     assert acted(page, shown, tmp_path) == {"stage": "none"}
+
+
+@slow
+def test_a_step_measures_no_block_again_until_the_window_changes(tmp_path):
+    found = acted(
+        page_of("lstm"),
+        """
+        let counted = 0;
+        const own = view.Element.prototype.getBoundingClientRect;
+        view.Element.prototype.getBoundingClientRect = function () {
+          counted += this.matches(".shape");
+          return own.call(this);
+        };
+        press("ArrowRight");
+        press("ArrowRight");
+        const stepping = counted;
+        view.dispatchEvent(new view.Event("resize"));
+        return {stepping, resized: counted > 0, links: all(".links path").length > 0};
+        """,
+        tmp_path,
+    )
+    assert found == {"stepping": 0, "resized": True, "links": True}

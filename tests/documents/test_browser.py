@@ -79,3 +79,12 @@ def test_the_font_is_its_own_and_fences_grow(tmp_path: Path) -> None:
     found = measured(notes("ffn", numbers=True).to_html(), expression, tmp_path)
     assert found["font"] == ["handgrad math loaded"]
     assert found["fence"] == pytest.approx(found["matrix"], rel=0.15)
+
+
+@pytest.mark.parametrize("target", ["attention", "lstm", "layer_norm", "gpt"])
+def test_every_slide_fits_a_screen(target: str, tmp_path: Path) -> None:
+    page = notes(target).to_slides()
+    tall = "[...page.querySelectorAll('section')].filter(each => each.offsetHeight > 801).length"
+    wide = "[...page.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth).length"
+    found = measured(page, f"{{tall: {tall}, wide: {wide}}}", tmp_path, width=1280)
+    assert found == {"tall": 0, "wide": 0}

@@ -360,7 +360,7 @@ def test_the_title_of_a_work_is_emphasised() -> None:
 
 
 def test_a_slide_has_one_equation(document: Document) -> None:
-    sections = slides.page(document).split("<section>")[1:]
+    sections = re.split(r"<section[^>]*>", slides.page(document))[1:]
     counts = [each.count('class="equation"') for each in sections]
     assert max(counts) == 1
     equations = [each for each in document.blocks if isinstance(each, Equation)]
@@ -375,3 +375,30 @@ def test_words_go_with_the_equation_that_they_are_about() -> None:
     first, second = slides.slides(Document("x", blocks=blocks))
     assert first.blocks == blocks[:2]
     assert second.blocks == blocks[2:]
+
+
+def test_what_fills_a_slide_has_one_of_its_own() -> None:
+    words = Paragraph("a word " * 30)
+    equation = Equation(Symbol("a"))
+    document = Document("x", blocks=(words, equation, words, words))
+    assert [each.blocks for each in slides.slides(document)] == [
+        (words,),
+        (equation,),
+        (words,),
+        (words,),
+    ]
+
+
+def test_a_long_table_has_several_slides_with_its_header() -> None:
+    rows = tuple((str(i), "b") for i in range(14))
+    parts = slides.slides(Document("x", blocks=(Table(("a", "b"), rows),)))
+    tables = [each.blocks[0] for each in parts]
+    assert all(isinstance(each, Table) and each.header == ("a", "b") for each in tables)
+    assert sum((each.rows for each in tables if isinstance(each, Table)), ()) == rows
+    assert len(tables) == 3
+
+
+def test_a_long_equation_is_written_smaller() -> None:
+    short, long = (Equation(row(*[Symbol("a")] * count)) for count in (9, 50))
+    page = slides.page(Document("x", blocks=(short, long)))
+    assert page.count("<section>") == page.count('<section class="long">') == 1

@@ -139,8 +139,10 @@ def test_guards_are_an_aside():
 def test_symbols_are_explained_where_they_are_first():
     forward = under(notes("layer_norm", measure=None).document, "forward")
     explained = [said(b.content) for b in forward if isinstance(b, Paragraph)]
-    assert explained[1] == "Given: $ $, $ $, $ $."
-    assert explained[2].startswith("where $ $")
+    assert explained[0] == "Layer normalisation over the last axis."
+    assert explained[1].startswith("γ and β are there because")
+    assert explained[2] == "Given: $ $, $ $, $ $."
+    assert explained[3].startswith("where $ $")
 
 
 def test_equations_are_numbered_through():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 from handgrad.documents import html, pdf, skeleton
@@ -12,16 +12,30 @@ from handgrad.documents.document import (
     Content,
     Details,
     Document,
+    Equation,
     Heading,
     Paragraph,
+    Table,
     spans,
 )
+from handgrad.documents.formulas.formula import Sign, Symbol, Text, parts_in
 
 #: A page of the width and height of a screen, in Typst.
 _PAGE: Final = """
 #set page(paper: "presentation-16-9", margin: (x: 24mm, y: 16mm), numbering: "1")
 #set text(size: 22pt)
+// A drawing is shrunk to the page, with its caption below.
+#let fit(body) = layout(place => {
+  let size = measure(body)
+  let factor = calc.min(1, place.width / size.width, 64mm / size.height)
+  scale(factor * 100%, origin: center + horizon, reflow: true, body)
+})
 """
+#: So many rows of a table, and so many words, fill a slide.
+_ROWS: Final = 6
+_WORDS: Final = 45
+#: An equation of more letters and signs than these is written smaller.
+_LETTERS: Final = 32
 
 
 @dataclass(frozen=True)
@@ -35,17 +49,36 @@ class Slide:
 def slides(document: Document) -> list[Slide]:
     """The title with the first words; then every equation, drawing and table on its own.
 
-    Paragraphs go with what follows them, and one that explains symbols with its equation. What is
-    folded is left out.
+    Paragraphs go with what follows them, unless they fill a slide, and one that explains symbols
+    with its equation. A long table has several slides. What is folded is left out.
     """
     return [each for each in _slides(document) if each.blocks]
+
+
+def _parts(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks, a long table in parts that each have its header."""
+    for block in blocks:
+        if isinstance(block, Table):
+            for begin in range(0, max(len(block.rows), 1), _ROWS):
+                yield replace(block, rows=block.rows[begin : begin + _ROWS])
+        else:
+            yield block
+
+
+def _length(blocks: Iterable[Block]) -> int:
+    """The number of words of paragraphs; a formula between them counts as one."""
+    texts = (span for each in blocks if isinstance(each, Paragraph) for span in spans(each.content))
+    return sum(len(each.split()) if isinstance(each, str) else 1 for each in texts)
 
 
 def _slides(document: Document) -> Iterator[Slide]:
     heading: Content = document.title
     waiting: list[Block] = []
     last: Slide | None = None
-    for block in document.blocks:
+    for block in _parts(document.blocks):
+        if last is None and _length(waiting) > _WORDS:
+            yield Slide(heading, tuple(waiting))
+            waiting = []
         match block:
             case Heading(content):
                 if last is not None:
@@ -55,6 +88,9 @@ def _slides(document: Document) -> Iterator[Slide]:
             case Details():
                 continue
             case Paragraph(content) if last is not None and not _leads(content):
+                if _length((*last.blocks, block)) > _WORDS:
+                    yield last
+                    last = Slide(heading, ())
                 last = Slide(heading, (*last.blocks, block))
             case Paragraph():
                 waiting.append(block)
@@ -80,9 +116,17 @@ def page(document: Document) -> str:
         tag = "h2" if body else "h1"
         heading = f"<{tag}>{html.inline(slide.heading)}</{tag}>\n"
         blocks = "".join(html.block_of(each, document.lang) for each in slide.blocks)
-        body += f"<section>\n{heading}{blocks}</section>\n"
+        kind = ' class="long"' if any(map(_is_long, slide.blocks)) else ""
+        body += f"<section{kind}>\n{heading}{blocks}</section>\n"
     style = skeleton.styles("slides")
     return skeleton.page(document.title, body, lang=document.lang, name="slides", style=style)
+
+
+def _is_long(block: Block) -> bool:
+    if not isinstance(block, Equation):
+        return False
+    letters = (each for each in parts_in(block.formula) if isinstance(each, Symbol | Sign | Text))
+    return sum(1 for _ in letters) > _LETTERS
 
 
 def render(document: Document) -> bytes:

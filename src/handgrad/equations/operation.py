@@ -130,7 +130,7 @@ class _Notes:
         """The first sentence, and the others."""
         words = docstrings.paragraphs(self.topic.introduction)
         summary = self.topic.doc.summary
-        words += [summary] if summary and summary not in words else []
+        words[1:1] = [summary] if summary and summary not in words else []
         yield [Paragraph(docstrings.prose(each)) for each in words[:1]]
         yield [Paragraph(docstrings.prose(each)) for each in words[1:]]
         if self.lang != "en" and not self.topic.translated:

@@ -71,26 +71,47 @@ class Flow {
       block.classList.toggle("result", step.results.some((each) => each.quantity === number));
       block.classList.toggle("coming", !made.has(number));
     });
+    this.join(step);
+  }
+
+  /** Bring what a step makes to the middle. This lays out, so it comes after all that is drawn. */
+  centre(step) {
     const [first] = step.results;
-    const target = this.blocks[first.quantity];
-    const room = this.node.clientWidth;
-    const middle = target.offsetLeft + target.offsetWidth / 2;
-    this.node.scrollTo({ left: middle - room / 2, behavior: calm() ? "auto" : "smooth" });
+    const { room, centres } = this.places();
+    const behavior = calm() ? "auto" : "smooth";
+    this.node.scrollTo({ left: centres[first.quantity].middle - room / 2, behavior });
+  }
+
+  /** Where the blocks are, which no step changes: read at once and kept, as to read lays out. */
+  places() {
+    if (!this.found) {
+      const box = this.columns;
+      const origin = box.getBoundingClientRect();
+      const centres = this.blocks.map((block) => {
+        const found = block.querySelector(".shape").getBoundingClientRect();
+        const x = found.left + found.width / 2 - origin.left;
+        const y = found.top + found.height / 2 - origin.top;
+        return { x, y, middle: block.offsetLeft + block.offsetWidth / 2 };
+      });
+      const [width, height] = [box.offsetWidth, box.offsetHeight];
+      this.found = { centres, room: this.node.clientWidth };
+      this.links.setAttribute("width", width);
+      this.links.setAttribute("height", height);
+    }
+    return this.found;
+  }
+
+  /** Look for the blocks again, after what moves them. */
+  moved(step) {
+    this.found = null;
     this.join(step);
   }
 
   join(step) {
-    const box = this.columns;
-    this.links.setAttribute("width", box.scrollWidth);
-    this.links.setAttribute("height", box.scrollHeight);
-    const origin = box.getBoundingClientRect();
-    const centre = (number) => {
-      const found = this.blocks[number].querySelector(".shape").getBoundingClientRect();
-      return [found.left + found.width / 2 - origin.left, found.top + found.height / 2 - origin.top];
-    };
+    const { centres } = this.places();
     const paths = step.operands.flatMap((operand) =>
       step.results.map(({ quantity }) => {
-        const [[x, y], [u, v]] = [centre(operand), centre(quantity)];
+        const [{ x, y }, { x: u, y: v }] = [centres[operand], centres[quantity]];
         const bend = Math.abs(y - v) < 4 ? -Math.min(26, Math.abs(u - x) / 3) : 0;
         return `<path d="M${x} ${y} Q${(x + u) / 2} ${(y + v) / 2 + bend} ${u} ${v}"/>`;
       }),

@@ -20,7 +20,7 @@ class Stage {
     document.body.classList.add("handgrad-alive");
     document.querySelector("main").after(this.node);
     this.show(0);
-    document.fonts?.ready.then(() => this.flow.join(this.step));
+    document.fonts?.ready.then(() => this.flow.moved(this.step));
   }
 
   get step() {
@@ -90,9 +90,12 @@ class Stage {
     this.boards.addEventListener("dblclick", (event) => cell(event) && this.edit(cell(event)));
     this.opened.addEventListener("pointerover", (event) => this.mark(event.target.closest(".term")));
     this.opened.addEventListener("pointerleave", () => this.mark(null));
-    window.addEventListener("resize", reachable);
-    document.fonts.ready.then(reachable);
-    document.addEventListener("toggle", reachable, true);
+    window.addEventListener("resize", () => {
+      this.flow.moved(this.step);
+      reachable(document);
+    });
+    document.fonts.ready.then(() => reachable(document));
+    document.addEventListener("toggle", () => reachable(document), true);
     let start = null;
     this.node.addEventListener("touchstart", ({ touches: [touch], target }) => {
       start = target.closest("input, .boards, .flow") ? null : touch;
@@ -161,6 +164,7 @@ class Stage {
     const folded = this.node.classList.toggle("folded");
     this.controls.fold.setAttribute("aria-expanded", String(!folded));
     document.body.classList.toggle("handgrad-folded", folded);
+    this.flow.moved(this.step);
   }
 
   show(at) {
@@ -184,7 +188,8 @@ class Stage {
     this.draw();
     this.flow.light(step, this.made());
     this.restore();
-    reachable();
+    this.flow.centre(step);
+    reachable(this.node);
   }
 
   /** The arrays that there are by this step. */
@@ -378,16 +383,20 @@ class Stage {
     this.draw();
     this.pinned = this.cells.get(place) ?? null;
     this.restore();
-    reachable();
+    reachable(this.node);
   }
 }
 
 /** Lets the keyboard reach what scrolls because it is wider than its place, and only that. */
-function reachable() {
-  for (const each of document.querySelectorAll(".scroll:not([role=group]), .panes, .term")) {
-    if (each.scrollWidth > each.clientWidth && !each.querySelector("a, [tabindex]")) each.tabIndex = 0;
+function reachable(within) {
+  const every = [...within.querySelectorAll(".scroll:not([role=group]), .panes, .term")];
+  const wide = every.map(
+    (each) => each.scrollWidth > each.clientWidth && !each.querySelector("a, [tabindex]"),
+  );
+  every.forEach((each, i) => {
+    if (wide[i]) each.tabIndex = 0;
     else each.removeAttribute("tabindex");
-  }
+  });
 }
 
 const told = document.getElementById("handgrad-story");
