@@ -60,6 +60,26 @@ def test_results_and_gradients_are_those_of_the_forward(forward):
     assert (derived.backward(dy, cache) * way).sum() == pytest.approx(slope, rel=1e-5)
 
 
+def rotated(x):
+    """A recurrence of complex numbers, as linear recurrent units have it."""
+    turn = np.exp(-x[0] + 1j * x[1])
+    h, found = np.zeros_like(turn), []
+    for row in x:
+        h = turn * h + row
+        found.append(h)
+    return np.abs(np.stack(found)) ** 2
+
+
+def test_a_loop_of_complex_numbers_runs_in_reverse():
+    derived = hg.derive(rotated, x=("T", "D"))
+    x = RNG.random((5, 3))
+    y, cache = derived.forward(x)
+    np.testing.assert_allclose(y, rotated(x))
+    dy, way = RNG.standard_normal(y.shape), RNG.standard_normal(x.shape)
+    slope = ((rotated(x + 1e-6 * way) - rotated(x - 1e-6 * way)) * dy).sum() / 2e-6
+    assert (derived.backward(dy, cache) * way).sum() == pytest.approx(slope, rel=1e-5)
+
+
 def loading(theta, m):
     """At theta of 0 a division by 0 cancels in the values, and on one side alone."""
     x = m / theta[1]
