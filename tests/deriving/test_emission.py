@@ -60,6 +60,26 @@ def test_results_and_gradients_are_those_of_the_forward(forward):
     assert (derived.backward(dy, cache) * way).sum() == pytest.approx(slope, rel=1e-5)
 
 
+def rotated(x):
+    """A recurrence of complex numbers, as linear recurrent units have it."""
+    turn = np.exp(-x[0] + 1j * x[1])
+    h, found = np.zeros_like(turn), []
+    for row in x:
+        h = turn * h + row
+        found.append(h)
+    return np.abs(np.stack(found)) ** 2
+
+
+def test_a_loop_of_complex_numbers_runs_in_reverse():
+    derived = hg.derive(rotated, x=("T", "D"))
+    x = RNG.random((5, 3))
+    y, cache = derived.forward(x)
+    np.testing.assert_allclose(y, rotated(x))
+    dy, way = RNG.standard_normal(y.shape), RNG.standard_normal(x.shape)
+    slope = ((rotated(x + 1e-6 * way) - rotated(x - 1e-6 * way)) * dy).sum() / 2e-6
+    assert (derived.backward(dy, cache) * way).sum() == pytest.approx(slope, rel=1e-5)
+
+
 def loading(theta, m):
     """At theta of 0 a division by 0 cancels in the values, and on one side alone."""
     x = m / theta[1]
@@ -91,3 +111,45 @@ def test_lengths_that_are_divided_by_each_other_are_read_where_they_stand():
     derived = hg.derive(windows, RNG.standard_normal(6))
     x = RNG.standard_normal(8)
     np.testing.assert_allclose(derived.forward(x)[0], windows(x))
+
+
+def of_the_longest(x, lengths):
+    """The longest length cuts the arrays: it is that of the example."""
+    n = int(lengths.max())
+    mask = np.arange(n) < lengths[:, None]
+    return (np.tanh(x[:, :n]) * mask @ x[:n]).sum(1)
+
+
+def counted_in_a_sum(x, edges):
+    mask = edges[0] != edges[1]
+    weight = np.ones(x.shape[0] + mask.sum())
+    degree = np.zeros(x.shape[0])
+    np.add.at(degree, np.concatenate([edges[1][mask], np.arange(x.shape[0])]), weight)
+    return x / degree[:, None]
+
+
+def centres(x, kinds):
+    number = int(kinds.max()) + 1
+    sums = np.zeros((number, x.shape[1]))
+    np.add.at(sums, kinds, x)
+    return sums / np.bincount(kinds, minlength=number)[:, None]
+
+
+def test_numbers_of_kinds_are_those_of_the_example():
+    kinds = np.array([0, 1, 2, 1, 0])
+    derived = hg.derive(centres, RNG.standard_normal((5, 3)), kinds)
+    x, kinds = RNG.standard_normal((4, 2)), np.array([2, 1, 0, 2])
+    np.testing.assert_allclose(derived.forward(x, kinds)[0], centres(x, kinds))
+
+
+def test_a_branch_on_a_value_stands_before_what_fails_elsewhere():
+    x, lengths = RNG.standard_normal((3, 5)), np.array([2, 3, 1])
+    derived = hg.derive(of_the_longest, x, lengths)
+    with pytest.raises(ValueError, match=r"n == 3 is False at line \d+; allowed: True"):
+        derived.forward(x, np.array([2, 5, 1]))
+    source = derived.forward_source
+    assert source.index("raise ValueError") < source.index("np.tanh")
+    edges = np.array([[0, 1, 2, 3], [1, 1, 0, 2]])
+    derived = hg.derive(counted_in_a_sum, RNG.standard_normal((4, 3)), edges)
+    with pytest.raises(ValueError, match=r"N \+ mask.sum\(\) == 7 is False at line \d+"):
+        derived.forward(RNG.standard_normal((6, 3)), edges)

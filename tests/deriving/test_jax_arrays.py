@@ -204,6 +204,43 @@ def test_a_published_forward(function, shapes, sizes):
     assert_equal_to_jax(function, shapes, arrays, 1e-6)
 
 
+@partial(jnp.vectorize, signature="(n),(m,n)->(m)")
+def applied(x, w):
+    return jnp.tanh(w @ x)
+
+
+over_rows = jax.vmap(lambda x, w: jnp.tanh(x @ w), in_axes=(0, None))
+
+
+def between(x, y):
+    dot = jnp.vectorize(lambda a, b: a @ jnp.sin(b), signature="(n),(n)->()")
+    return dot(x[:, None], y) * jnp.vectorize(lambda a: a * a)(y[:, 0])
+
+
+def rotated(decay, angle, x):
+    turn = jnp.exp(-jnp.exp(decay) + 1j * angle)
+
+    def step(h, x_t):
+        h = turn * h + x_t
+        return h, h
+
+    return lax.scan(step, jnp.zeros_like(turn), x)[1].real
+
+
+MAPPED = [
+    (applied, [("N", "D"), ("M", "D")], [(4, 3), (2, 3)]),
+    (over_rows, [("N", "D"), ("D", "M")], [(4, 3), (3, 2)]),
+    (between, [("N", "D"), ("M", "D")], [(4, 3), (2, 3)]),
+    (rotated, [("D",), ("D",), ("T", "D")], [(3,), (3,), (5, 3)]),
+]
+
+
+@rows(("function", "shapes", "sizes"), MAPPED)
+def test_functions_that_jax_has_mapped_and_complex_scans(function, shapes, sizes):
+    arrays = [np.asarray(RNG.standard_normal(each)) for each in sizes]
+    assert_equal_to_jax(function, shapes, arrays, 1e-7)
+
+
 def cross_entropy(logits, labels):
     chosen = jnp.take_along_axis(jnn.log_softmax(logits), labels[:, None], axis=-1)
     return -jnp.mean(chosen) + jnp.mean(jnn.one_hot(labels, logits.shape[1]) * logits)

@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 F = torch.nn.functional
 
 from torch import Tensor, int32  # noqa: E402
+from torch.autograd import Variable  # noqa: E402
 from torch.distributions import Gamma, kl_divergence  # noqa: E402
 from torch.special import expit, xlogy  # noqa: E402
 
@@ -70,7 +71,13 @@ def on_the_diagonal(x):
     return torch.linalg.cholesky(product)
 
 
+def in_a_variable(x):
+    ones = Variable(torch.ones(x.shape[1]), requires_grad=False)
+    return x * torch.autograd.Variable(ones * 2) * x.stride(0) + x.stride()[-1]
+
+
 FORWARDS = (
+    in_a_variable,
     *(checked, asked, by_name, all_true, between, lists_of_slices, over_axes, padded),
     on_the_diagonal,
 )

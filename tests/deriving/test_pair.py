@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
+from handgrad.deriving.defined import unmade
 from handgrad.deriving.letters import letters_from
 from handgrad.program.sizes import Size
 
@@ -13,6 +14,32 @@ def test_lengths_are_read_off_axes():
     arrays = [("x", (n, d * 2 + 1)), ("w", (g * d, n))]
     found = letters_from(arrays, ["N", "D", "G"])
     assert found == {"N": "x.shape[0]", "D": "(x.shape[1] - 1) // 2", "G": "w.shape[0] // D"}
+
+
+def test_names_that_a_source_reads_before_they_are_made():
+    source = """
+import numpy as np
+table = np.ones(3)
+def helper(x, axis=-1):
+    with np.errstate(all="ignore"):
+        y = x / table
+    return y.sum(axis)
+def forward(x, *rest, scale):
+    if len(rest) > n:
+        raise ValueError(f"n is {m}")
+    early = late + 1
+    late = [helper(part) for part in x]
+    for t in range(3):
+        late = late + t + scale
+    total += late
+    return np.where(early, late, (lambda z: z)(total))
+class Pair:
+    @staticmethod
+    def forward(ctx, x):
+        y, ctx.cache = forward(x)
+        return backward(y)
+"""
+    assert unmade(source) == ["n", "m", "late", "total", "backward"]
 
 
 def _transposed(x, w):

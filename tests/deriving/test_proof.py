@@ -310,3 +310,26 @@ def test_a_last_block_of_one_row_is_no_example():
     for chunk in (2, 4):
         wanted = blocks(x, w, chunk)
         np.testing.assert_allclose(derived.forward(x, w, chunk)[0], wanted, rtol=1e-12)
+
+
+def _partial_likelihood(beta, x, time):
+    """Times that are floats are compared: along them the likelihood jumps."""
+    eta, total = x @ beta, 0.0
+    for t in np.unique(time):
+        total += eta[time == t].sum() - np.log(np.exp(eta)[time >= t].sum())
+    return total
+
+
+def test_an_array_along_which_the_forward_jumps_is_named():
+    rng = np.random.default_rng(2)
+    examples = rng.standard_normal(2), rng.standard_normal((4, 2)), np.array([1.0, 2.0, 2.0, 3.0])
+    said = "allowed: a forward that stands its proof, or wrt without time, along which it is not"
+    with pytest.raises(UnreadableError, match=said):
+        hg.derive(_partial_likelihood, *examples)
+    derived = hg.derive(_partial_likelihood, *examples, wrt=["beta", "x"])
+    y, cache = derived.forward(*examples)
+    np.testing.assert_allclose(y, _partial_likelihood(*examples))
+    way = rng.standard_normal(2)
+    ends = (_partial_likelihood(examples[0] + s * way, *examples[1:]) for s in (1e-6, -1e-6))
+    up, down = ends
+    assert derived.backward(1.0, cache)[0] @ way == pytest.approx((up - down) / 2e-6, rel=1e-6)

@@ -197,7 +197,10 @@ class Deriving:
         if refusal is None:
             assert chance is not None
             raise chance
-        raise refused(str(refusal), self.function, "a forward that stands its proof") from refusal
+        allowed = "a forward that stands its proof"
+        if refusal.array:  # at a jump or a kink, such as labels have it that are floats
+            allowed += f", or wrt without {refusal.array}, along which it is not smooth"
+        raise refused(str(refusal), self.function, allowed) from refusal
 
     def _derived_on(self, sampler: Sampler) -> Derivation:
         arguments = sampler.arguments

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 import operator
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 
 _SIGNS: Final = {f"__{each.method}__": each.text for each in COMPARISONS}
 _OPPOSITE: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+#: A name, what assigns in a statement, and the indent of a statement in a loop.
+_NAME: Final = re.compile(r"\b[A-Za-z_]\w*")
+_ASSIGNS: Final = re.compile(r" (?:[-+*/@%&|^]|//|\*\*)?= ")
+_INSIDE: Final = " " * 8
 
 
 def size_rules(world: World) -> Iterator[tuple[str, Size, Size]]:
@@ -101,11 +107,36 @@ def _always(size: Size, lengths: Collection[str]) -> bool:
     return all(c > 0 and all(atom in lengths for atom in atoms) for atoms, c in size.terms)
 
 
-def conditions(e: Emitter, world: World) -> Iterator[str]:
-    """Branches on values: the emitted function is for the way that the example took.
+def guarded(e: Emitter, world: World) -> list[str]:
+    """The statements of a function with its branches on values.
 
-    They stand behind the statements that work these values out.
+    Each stands right behind the statement that makes the last of the values that it asks for:
+    those after it may fail where it does not hold.
     """
+    lines = list(e.lines)
+    for test, otherwise in conditions(e, world):
+        asked = {*_NAME.findall(test)} - {*keyword.kwlist, e.alias, e.math}
+        makers = (k for k, line in enumerate(lines) if not asked.isdisjoint(_changed(line)))
+        place = 1 + max(makers, default=-1)
+        while place < len(lines) and lines[place].startswith(_INSIDE):  # of a loop
+            place += 1
+        lines[place:place] = [test, otherwise]
+    return lines
+
+
+def _changed(line: str) -> Iterator[str]:
+    """The names that a statement may make or change: of one that assigns nothing, such as a loop
+    or np.add.at(y, …), those at its beginning.
+    """
+    if line.lstrip().startswith(("if ", "raise ")):
+        return iter(())
+    is_loop = line.lstrip().startswith("for ")
+    target = line.partition(" in ")[0] if is_loop else _ASSIGNS.split(line, maxsplit=1)[0]
+    return iter(_NAME.findall(target if is_loop or target != line else line.partition(",")[0]))
+
+
+def conditions(e: Emitter, world: World) -> Iterator[tuple[str, str]]:
+    """Branches on values: the emitted function is for the way that the example took."""
     seen: set[str] = set()
     for relation, node, _, outcome in world.guards:
         if relation != "true":
@@ -115,10 +146,13 @@ def conditions(e: Emitter, world: World) -> Iterator[str]:
             continue
         seen.add(text)
         shown = text if precedence == 9 else f"({text})"
-        yield f"    if {f'not {shown}' if outcome else shown}:"
+        test = f"    if {f'not {shown}' if outcome else shown}:"
         line = f"line {node.line}" if node.line else "the forward"
         what = text.replace('"', "'").replace("\\", "").replace("{", "").replace("}", "")
-        yield (f'        raise ValueError("{what} is {not outcome} at {line}; allowed: {outcome}")')
+        raising = (
+            f'        raise ValueError("{what} is {not outcome} at {line}; allowed: {outcome}")'
+        )
+        yield test, raising
 
 
 def _raising(test: str, what: str, allowed: str) -> Sequence[str]:

@@ -17,7 +17,7 @@ from handgrad.deriving.substitution import substituted, wide, widened
 from handgrad.program.guards import add_guard, at_both_ends
 from handgrad.program.inplace import line_of
 from handgrad.program.loop_records import looped
-from handgrad.program.node import FIXED, Loop, Node, Program, build, world
+from handgrad.program.node import DTYPES, FIXED, Loop, Node, Program, build, world
 from handgrad.program.sizes import Size
 
 Depends = Callable[[Iterable[Node], Iterable[Node | int]], set[int]]
@@ -49,7 +49,7 @@ class LoopReverse:
         self.outputs = body.outputs
         self.order = body.body
         self.active = [
-            i for i, c in enumerate(self.constants) if id(node.args[i]) in live and c.kind == "f"
+            i for i, c in enumerate(self.constants) if id(node.args[i]) in live and c.kind in "fc"
         ]
 
     def gradients(self) -> list[Node | None]:
@@ -59,7 +59,7 @@ class LoopReverse:
             self.adjoints = [_adjoint_of(c, np.ones) for c in self.carries]
             self.sums = {i: _adjoint_of(self.constants[i], np.zeros) for i in self.active}
             self.stacks = {
-                i: Node("input", (), {}, g.shape, "f", g.value, g.name)
+                i: Node("input", (), {}, g.shape, g.kind, g.value, g.name)
                 for i, g in self.given.items()
                 if i >= nk
             }
@@ -99,8 +99,8 @@ class LoopReverse:
         )
         operands = [
             *(n for _, n in fixed),
-            *(self.given.get(i) or _zeros(c) for i, c in enumerate(self.carries)),
-            *(self.before.get(i) or _zeros(self.constants[i]) for i in self.active),
+            *(_of_kind(self.given.get(i), c) for i, c in enumerate(self.carries)),
+            *(_of_kind(self.before.get(i), self.constants[i]) for i in self.active),
         ]
         parts = looped(back, operands)
         result: list[Node | None] = [None] * nc + list(parts[:nk])
@@ -127,7 +127,7 @@ class LoopReverse:
     def _round(self) -> list[Node]:
         """One round backwards: the carried values' adjoints before it, and the sums after it."""
         roots = [self.constants[i] for i in self.active]
-        live = self.depends(self.order, [*roots, *(c for c in self.carries if c.kind == "f")])
+        live = self.depends(self.order, [*roots, *(c for c in self.carries if c.kind in "fc")])
         # What selections of a constant add is added in place to the sum so far.
         adjoint = {id(self.constants[i]): total for i, total in self.sums.items()}
         for i, out in enumerate(self.outputs):
@@ -141,7 +141,7 @@ class LoopReverse:
                 continue
             adjoint[id(out)] = adjoint[id(out)] + g if id(out) in adjoint else g
         self.sweep(self.order, adjoint, live)
-        following = [adjoint.get(id(c)) or _zeros(c) for c in self.carries]
+        following = [_of_kind(adjoint.get(id(c)), c) for c in self.carries]
         for k in range(len(self.carries)):
             if self._is_filled(k):
                 following[k] = self.adjoints[k]
@@ -247,15 +247,22 @@ def _read(outputs: list[Node]) -> set[int]:
     return set(map(id, Program([], outputs).body))
 
 
-def _adjoint_of(node: Node, example: Callable[[Any], Any]) -> Node:
+def _adjoint_of(node: Node, example: Callable[[Any, Any], Any]) -> Node:
     """Stands in a round for the adjoint of a node."""
     name = f"d{node.name}" if node.name else ""
-    return Node("input", (), {}, node.shape, "f", example(np.shape(node.value)), name)
+    kind = "c" if node.kind == "c" else "f"
+    value = example(np.shape(node.value), DTYPES[kind])
+    return Node("input", (), {}, node.shape, kind, value, name)
 
 
 def _twin(node: Node) -> Node:
     return Node("input", (), {}, node.shape, node.kind, node.value, node.name)
 
 
-def _zeros(like: Node) -> Node:
-    return build("zeros", shape=like.shape)
+def _of_kind(adjoint: Node | None, like: Node) -> Node:
+    """An adjoint, 0 where there is none; of a complex value, one that is complex in each round."""
+    if like.kind != "c":
+        return adjoint or build("zeros", shape=like.shape)
+    if adjoint is None:
+        return build("zeros", shape=like.shape, kind="c")
+    return adjoint if adjoint.kind == "c" else build("astype", adjoint, kind="c")

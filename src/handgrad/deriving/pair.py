@@ -77,7 +77,7 @@ def alone(traced: Traced, name: str) -> Written:
         results = writing._forward()
         writing._count_masks()
         lines = writing._signature(name) + writing._head()
-        lines += [*writing.e.lines, *guards.conditions(writing.e, traced.world)]
+        lines += guards.guarded(writing.e, traced.world)
         lines.append(f"    return {', '.join(results)}")
     return Written(NUMPY, "\n".join(lines) + "\n", "", (), (), (writing.e,))
 
@@ -117,7 +117,7 @@ class _Writing:
         lines = [*unpacking, *(f"    {b.names.letters[x]} = {text}" for x, text in read.items())]
         self._count_masks()
         forward = self._signature() + self._head()
-        forward += [*e.lines, *guards.conditions(e, self.world)]
+        forward += guards.guarded(e, self.world)
         forward.append(f"    return {_listed(results)}, {packed}")
         backward = ["def backward(dy, cache):", *lines, *body]
         return Written(
@@ -185,7 +185,7 @@ class _Writing:
                 out.name = "y" if len(outputs) == 1 else f"y{k + 1}"
         asked = guards.values_of(self.world)
         wanted = Program(
-            traced.program.inputs, [*self.pair.forward.outputs, *self.pair.kept, *asked]
+            traced.program.inputs, [*asked, *self.pair.forward.outputs, *self.pair.kept]
         )
         e.program(wanted, keep=map(id, self.pair.kept))
         return [e.text(out) for out in self.pair.forward.outputs]

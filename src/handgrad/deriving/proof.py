@@ -216,6 +216,8 @@ class Proof:
             )
             pairs = itertools.pairwise(sorted(slope for slope in slopes if np.isfinite(slope)))
             refusal.is_rough = not any(abs(a - b) <= _ALIKE * (abs(a) + abs(b)) for a, b in pairs)
+            if refusal.is_rough and len(self.pair.wanted) > 1:
+                refusal.array = name
             raise refusal
         if trial.is_first:
             raise UnprovedError(f"the forward has no differences in {name} on its example")

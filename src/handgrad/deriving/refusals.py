@@ -19,11 +19,13 @@ class UnprovedError(Exception):
     """A derivation did not stand its proof; nothing of it is returned.
 
     setting: the path of the setting at whose other value it did not. is_rough: the differences of
-    the forward told nothing there, because no two of them were alike.
+    the forward told nothing there, because no two of them were alike. array: the one of several
+    along which they told nothing.
     """
 
     setting: tuple[str | int, ...] = ()
     is_rough = False
+    array = ""
 
 
 def refused(why: str, function: Any, allowed: str = "a forward without it") -> UnreadableError:

@@ -68,7 +68,7 @@ def sweep(body: list[Node], adjoint: dict[int, Node], live: set[int]) -> None:
             if n.op == "loop":
                 before: dict[int, Node] = {}
                 for i in range(n.attrs["loop"].constants):
-                    is_summed = id(n.args[i]) in live and n.args[i].kind == "f"
+                    is_summed = id(n.args[i]) in live and n.args[i].kind in "fc"
                     if is_summed and (so_far := adjoint.pop(id(n.args[i]), None)) is not None:
                         before[i] = so_far
                 gradients = LoopReverse(n, given, live, depends, sweep, before).gradients()

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from handgrad.deriving.defined import unmade
+from handgrad.deriving.refusals import UnprovedError
 from handgrad.program.emit import Emitter
 from handgrad.program.libraries import Library, helper
 
@@ -99,8 +101,14 @@ class Written:
 
 
 def run_source(source: str, name: str) -> dict[str, Any]:
-    """The names that a source defines; its lines are shown where it fails."""
+    """The names that a source defines; its lines are shown where it fails.
+
+    Raises UnprovedError for one that reads a name before it is made.
+    """
     import linecache
+
+    if unknown := unmade(source):
+        raise UnprovedError(f"the source reads {', '.join(unknown)} before it is made")
 
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     space: dict[str, Any] = {"__name__": name.strip("<>").replace(" ", "_")}

@@ -12,6 +12,7 @@ from typing import Any
 
 from handgrad.program.array_api import STAND_INS
 from handgrad.program.jax_arrays import module as jax_module
+from handgrad.program.jax_arrays.mapping import made_by_jax
 from handgrad.program.marking import EACH, MADE, STEPPED, marked
 from handgrad.program.node import as_node
 from handgrad.program.primitives.table import refuse
@@ -73,6 +74,8 @@ class Rebinder:
             return found
         if callable(x) and id(x) in _IN_ROUNDS:
             return _IN_ROUNDS[id(x)]
+        if (made := made_by_jax(x, self.shown)) is not None:
+            return self._keep(x, made)
         if isinstance(x, types.FunctionType):
             return self._function(x)
         if isinstance(x, functools._lru_cache_wrapper):

@@ -367,7 +367,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Node:
     """How often each number comes, or the sum of its weights; the length is given or fixed."""
     i = as_node(x)
     length = int(i.value.max()) + 1 if np.size(i.value) else 0
-    least = Size.of(minlength)
+    least = Size.of(count(minlength) if isinstance(minlength, Node) else minlength)
     if i.op == "table" and least.constant is not None:
         least = Size.of(max(length, least.constant))
     if world().length(least) < length:

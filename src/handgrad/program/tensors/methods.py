@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from handgrad.program.primitives.fixed import constant
+from handgrad.program.primitives.repeating import elements
 from handgrad.program.primitives.table import refuse
 from handgrad.program.tensors.table import held, torch_function, torch_method, xp
-from handgrad.program.tracer import Tracer
+from handgrad.program.tracer import Tracer, wrap
 
 
 @torch_method()
@@ -21,6 +22,15 @@ def size(x: Any, dim: Any = None) -> Any:
 def dim(x: Any) -> int:
     count: int = x.ndim
     return count
+
+
+@torch_method()
+def stride(x: Any, dim: Any = None) -> Any:
+    """The elements between neighbours along each axis, of an array in the order of C."""
+    if not np.asarray(x.node.value).flags.c_contiguous:
+        refuse("the strides of an array in another order than that of C")
+    found = tuple(map(wrap, elements(x.node.shape)))
+    return found if dim is None else found[dim]
 
 
 @torch_function()
@@ -83,6 +93,12 @@ def _in_kind(x: Any, kind: str) -> Any:
 @torch_method("detach")
 def detach(x: Any) -> Any:
     """The values, which pass no gradient on."""
+    return held(x)
+
+
+@torch_function("autograd.Variable")
+def variable(x: Any, requires_grad: bool = False, *_: Any) -> Any:
+    """As before PyTorch 0.4: a tensor of its own, on which no gradient is handed on."""
     return held(x)
 
 

@@ -121,6 +121,8 @@ def _shown_type(value: Any) -> Any:
     """The stand-in of the type of tensors, of shapes, or of elements; else None."""
     if type(value).__name__ == "dtype":
         return tensor_type(value)
+    if getattr(value, "__module__", "") == "torch.autograd.variable":
+        return TENSOR_FUNCTIONS["autograd.Variable"]
     is_own = isinstance(value, type) and value.__module__ == "torch"
     return {"Tensor": Tensor, "Size": TensorSize}.get(value.__name__) if is_own else None
 
