@@ -312,7 +312,8 @@ class SourceSearch:
     def _smaller(self, known: Hit) -> list[Hit]:
         """Smaller changes of lines that a known one reads, which put right all that it does.
 
-        Of lines that are names for others, those that are as small.
+        Of lines that are names for others, or that do not follow one that departs as that does,
+        those that are as small.
         """
         assert self.departures is not None
         near = self.departures.near(known.covers) - {known.change.statement}
@@ -320,7 +321,8 @@ class SourceSearch:
         for size, change, piece in sorted(self._sized(self.pieces, near, weighed=False), key=_size):
             if size > known.size or self.work.over():
                 break
-            if size > known.size - _SMALLER and not is_of_name(change):
+            is_before = self._follows(known.change) and not self._follows(change)
+            if size > known.size - _SMALLER and not (is_of_name(change) or is_before):
                 continue
             hit = attempt(partial(self._hit, size, change, piece, known.covers), None)
             if hit is not None and len(hit.covers) == len(known.covers):
@@ -408,7 +410,11 @@ class SourceSearch:
         weighed = size
         if self.standing is not None:
             weighed -= _SETTLED * self.standing.settles(change, piece)
-        return Hit(change, piece, covers, written(change, piece), size, weighed)
+        text, follows = written(change, piece), self._follows(change)
+        return Hit(change, piece, covers, text, size, weighed, follows)
+
+    def _follows(self, change: Change) -> bool:
+        return self.standing is not None and self.standing.follows(change.statement)
 
     def _by_size(self, *, forward: bool) -> list[Sized]:
         if forward not in self._listed:

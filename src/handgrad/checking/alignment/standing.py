@@ -66,6 +66,18 @@ class Standing:
                 found[statement] = all(known)
         return found
 
+    def follows(self, statement: ast.AST) -> bool:
+        """Return whether a line reads a variable that another line sets, and departs in."""
+        departing = {
+            target.id
+            for line, right in self.of.items()
+            if not right and line is not statement and isinstance(line, ast.Assign)
+            for target in line.targets
+            if isinstance(target, ast.Name)
+        }
+        nodes = (each for each in ast.walk(statement) if isinstance(each, ast.Name))
+        return any(each.id in departing and isinstance(each.ctx, ast.Load) for each in nodes)
+
     def _settled(self) -> Iterator[ast.AST]:
         """The lines that set a variable once which right lines alone read, the last ones first."""
         for piece in self.pieces:
