@@ -83,7 +83,9 @@ class Standing:
         for piece in self.pieces:
             lines = [each for each in ast.walk(piece.tree) if isinstance(each, ast.stmt)]
             plain = [each for each in lines if not hasattr(each, "body")]
-            right = {each for each in plain if self.of.get(each) is True}
+            # What is returned may be a right value of something else.
+            told = [each for each in plain if not isinstance(each, ast.Return)]
+            right = {each for each in told if self.of.get(each) is True}
             for line in sorted(plain, key=lambda each: -each.lineno):
                 match line:
                     case ast.Assign([ast.Name(name)]) if not piece.in_forward:
