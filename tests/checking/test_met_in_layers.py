@@ -322,3 +322,19 @@ def by_filters_back(dy, cache):
 def test_a_line_that_writes_into_what_is_returned_is_where_it_is_wrong():
     arrays = n(2, 3, 4, 5), n(6, 3, seed=1), n(6, seed=2)
     told((by_filters, by_filters_back), *arrays, line="db[f] += np.sum(dy[:, f])")
+
+
+def gate(x, v, w):
+    a, g = x @ v, 1 / (1 + np.exp(-(x @ w)))
+    return a * g, (x, v, w, a, g)
+
+
+def gate_back(dy, cache):
+    x, v, w, a, g = cache  # noqa: RUF059
+    da, dz = dy * g, dy * a * g * (1 - g)
+    dx = da @ v.T
+    return dx, x.T @ da, x.T @ dz
+
+
+def test_a_product_gains_a_term_where_it_is_set_and_not_where_it_is_returned():
+    told((gate, gate_back), n(4, 3), n(3, 5), n(3, 5), line="dx = da @ v.T + dz @ w.T")

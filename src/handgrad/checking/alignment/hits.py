@@ -37,7 +37,7 @@ class Hit:
         size = round(self.size) + self.piece.in_forward
         is_alone = not is_of_name(self.change)
         first = (-len(self.covers), size, self.follows)
-        return *first, is_alone, self._is_odd, self._is_late, longer
+        return *first, is_alone, self._is_late, self._is_odd, longer
 
     @property
     def _is_odd(self) -> bool:
