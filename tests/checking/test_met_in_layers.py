@@ -259,29 +259,7 @@ def test_zeros_that_nothing_is_written_into_are_shown():
     assert fault.line == backward.__code__.co_firstlineno + 1
 
 
-# Of equal changes, the line that departs, before one that reads it
-
-
-class RootMeanSquare:
-    def __init__(self, weight):
-        self.weight = weight
-
-    def forward(self, x):
-        self.x = x
-        self.rms = np.sqrt(np.mean(x**2, axis=-1, keepdims=True) + 1e-6)
-        return x / self.rms * self.weight
-
-    def backward(self, dy):
-        self.dweight = np.sum(dy * self.x / self.rms, axis=0)
-        given = dy * self.weight
-        d = self.x.shape[-1]
-        along = np.mean(given * self.x, axis=-1, keepdims=True)
-        return given / self.rms - self.x * along / (d * self.rms**3)
-
-
-def test_the_line_that_departs_comes_before_one_that_reads_it():
-    line = "along = np.sum(given * self.x, axis=-1, keepdims=True)"
-    told(RootMeanSquare(n(4, seed=1)), n(5, 4), line=line)
+# A square that a line lacks
 
 
 def whiten(x):
