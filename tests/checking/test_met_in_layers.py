@@ -257,3 +257,62 @@ def test_zeros_that_nothing_is_written_into_are_shown():
     (fault,) = hg.check((forward, backward), n(4, 3)).faults
     assert "nothing is written into the zeros of dx = np.zeros(shape) (line " in fault.message
     assert fault.line == backward.__code__.co_firstlineno + 1
+
+
+# A square that a line lacks
+
+
+def whiten(x):
+    centred = x - x.mean(axis=0)
+    std = np.sqrt(np.mean(centred**2, axis=0) + 1e-6)
+    return centred / std, (centred, std)
+
+
+def whiten_back(dy, cache):
+    centred, std = cache
+    dcentred = dy / std
+    dstd = -np.sum(dy * centred, axis=0)
+    dvar = 0.5 * dstd / std
+    dcentred += (2.0 / len(dy)) * centred * dvar
+    return dcentred - dcentred.mean(axis=0)
+
+
+def test_a_line_that_lacks_a_square_gains_it_and_not_the_next():
+    told((whiten, whiten_back), n(5, 3), line="dstd = -np.sum(dy * centred, axis=0) / (std * std)")
+
+
+# Arrays that a loop writes into are made by the lines that write
+
+
+def by_filters(x, w, b):
+    return np.einsum("nchw,fc->nfhw", x, w) + b[:, None, None], (x, w, b)
+
+
+def by_filters_back(dy, cache):
+    x, w, b = cache
+    db = np.zeros_like(b)
+    for f in range(len(b)):
+        db[f] += np.mean(dy[:, f])
+    dx, dw = np.einsum("nfhw,fc->nchw", dy, w), np.einsum("nfhw,nchw->fc", dy, x)
+    return dx, dw, db
+
+
+def test_a_line_that_writes_into_what_is_returned_is_where_it_is_wrong():
+    arrays = n(2, 3, 4, 5), n(6, 3, seed=1), n(6, seed=2)
+    told((by_filters, by_filters_back), *arrays, line="db[f] += np.sum(dy[:, f])")
+
+
+def gate(x, v, w):
+    a, g = x @ v, 1 / (1 + np.exp(-(x @ w)))
+    return a * g, (x, v, w, a, g)
+
+
+def gate_back(dy, cache):
+    x, v, w, a, g = cache  # noqa: RUF059
+    da, dz = dy * g, dy * a * g * (1 - g)
+    dx = da @ v.T
+    return dx, x.T @ da, x.T @ dz
+
+
+def test_a_product_gains_a_term_where_it_is_set_and_not_where_it_is_returned():
+    told((gate, gate_back), n(4, 3), n(3, 5), n(3, 5), line="dx = da @ v.T + dz @ w.T")

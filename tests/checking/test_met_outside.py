@@ -193,3 +193,15 @@ def test_an_axis_of_one_that_is_lost_on_some_inputs_alone_is_a_fault() -> None:
     report = hg.check((lambda x: (x * x, x), backward), n(4, 3))
     assert report.verdict == "wrong"
     assert report.faults[0].situation == "one row"
+
+
+def test_a_wrong_derivative_with_a_setting_of_its_own() -> None:
+    def forward(net: Any, alpha: float) -> Any:
+        return np.where(net > 0, net, alpha * (np.exp(net) - 1))
+
+    def derivative(net: Any, alpha: float) -> Any:
+        return np.where(net > 0, 1, np.exp(net) + alpha)
+
+    report = hg.check((forward, derivative), n(5, 3), alpha=0.7)
+    assert report.verdict == "wrong"
+    assert "a product belongs where exp(net) + α stands" in report.faults[0].message

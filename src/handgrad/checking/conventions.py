@@ -180,7 +180,7 @@ def _read(
             continue
     if found.roles != (0,) and _is_backward(backward):
         return found
-    (name,) = positional(backward) or [""]
+    name = next((each for each in positional(backward) or () if each not in options), "")
     x, y = (0, "output") if name in found.names or not _OUTPUT.fullmatch(name) else ("output", 0)
     return replace(found, roles=(x,), rivals=(y,))
 

@@ -268,8 +268,15 @@ def _with(node: Any, old: ast.AST, new: Any) -> Any:
 
 
 def _stored(statement: ast.stmt) -> set[str]:
-    every = [each for each in ast.walk(statement) if isinstance(each, ast.Name)]
-    return {each.id for each in every if isinstance(each.ctx, ast.Store)}
+    """The variables that a line sets, or writes into."""
+    found: set[str] = set()
+    for each in ast.walk(statement):
+        if isinstance(each, ast.Name | ast.Subscript) and isinstance(each.ctx, ast.Store):
+            held: ast.AST = each
+            while isinstance(held, ast.Subscript):
+                held = held.value
+            found |= {held.id} if isinstance(held, ast.Name) else set()
+    return found
 
 
 def _other_values(slot: LineSlot) -> Iterator[tuple[Place, Variant]]:

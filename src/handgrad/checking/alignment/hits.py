@@ -18,7 +18,8 @@ class Hit:
     """A change that puts gradients right, with the edit of the source that it is.
 
     words: those that change. size: the same, less where the line's values become right ones, which
-    they were not, and more where they were right before.
+    they were not, and more where they were right before. follows: the line reads a variable of
+    another that departs, which is where the fault may be too.
     """
 
     change: Change
@@ -27,14 +28,16 @@ class Hit:
     written: WrittenDiff | None
     words: float
     size: float
+    follows: bool = False
 
     @property
-    def rank(self) -> tuple[float, float, bool, bool, bool, int]:
+    def rank(self) -> tuple[float, float, bool, bool, bool, bool, int]:
         text = self.written
         longer = 0 if text is None else len(text.line) - len(" ".join(text.before))
         size = round(self.size) + self.piece.in_forward
         is_alone = not is_of_name(self.change)
-        return -len(self.covers), size, is_alone, self._is_odd, self._is_late, longer
+        first = (-len(self.covers), size, self.follows)
+        return *first, is_alone, self._is_late, self._is_odd, longer
 
     @property
     def _is_odd(self) -> bool:

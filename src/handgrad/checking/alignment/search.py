@@ -44,8 +44,6 @@ NEAR: Final = 2.0
 _SMALLER: Final = 0.1
 #: Words of a change of some of the wrong gradients that comes after those of all.
 _LONG: Final = 4.5
-#: Words of a change that is tried everywhere before longer ones are anywhere.
-_BRIEF: Final = 2.5
 #: Kinds of changes by which all that comes after is multiplied by a number.
 _SCALES: Final = frozenset(
     {"scale missing", "scaled", "extra factor", "scale inverted", "sum for mean", "mean for sum"}
@@ -342,8 +340,7 @@ class SourceSearch:
 
     def _in_order(self, wrong: tuple[str, ...], *, whole: bool = False) -> Iterator[list[Sized]]:
         """Changes near a line that is known, at places that reach wrong gradients alone, elsewhere,
-        and of forward, brief ones of each before the others; before them, where a whole is a number
-        times too large, those that scale.
+        and of forward; before them, where a whole is a number times too large, those that scale.
 
         At places of backward that reach none of them, or not all of the whole, no change helps.
         """
@@ -362,22 +359,19 @@ class SourceSearch:
             scaling = (each for each in self._by_size(forward=False) if each[1].kind in _SCALES)
             yield [each for each in scaling if helps(each)]
         yield sorted((each for piece in self.pieces for each in self._solved(piece)), key=_size)
-        near: list[Sized] = []
         if self.departures is not None:
-            lines = self.departures.near(wrong)
+            near = self.departures.near(wrong)
             own = [piece for piece in self.pieces if not piece.in_forward]
-            near = sorted(self._sized(own, lines), key=_size)
-        for is_brief in (True, False):
-            yield [each for each in near if (_size(each) <= _BRIEF) is is_brief]
-            alone: list[Sized] = []
-            rest: list[Sized] = []
-            for each in self._by_size(forward=False):
-                if (_size(each) <= _BRIEF) is is_brief and (helps(each) or each[1].others):
-                    place = each[1].place
-                    found = reached[id(place.parent), place.field, place.index]
-                    (alone if found and found <= {*wrong} else rest).append(each)
-            yield alone
-            yield rest
+            yield sorted(self._sized(own, near), key=_size)
+        alone: list[Sized] = []
+        rest: list[Sized] = []
+        for each in self._by_size(forward=False):
+            if helps(each) or each[1].others:
+                place = each[1].place
+                found = reached[id(place.parent), place.field, place.index]
+                (alone if found and found <= {*wrong} else rest).append(each)
+        yield alone
+        yield rest
         yield self._by_size(forward=True)
 
     def _is_scaled(self, name: str) -> bool:
@@ -408,7 +402,11 @@ class SourceSearch:
         weighed = size
         if self.standing is not None:
             weighed -= _SETTLED * self.standing.settles(change, piece)
-        return Hit(change, piece, covers, written(change, piece), size, weighed)
+        text, follows = written(change, piece), self._follows(change)
+        return Hit(change, piece, covers, text, size, weighed, follows)
+
+    def _follows(self, change: Change) -> bool:
+        return self.standing is not None and self.standing.follows(change.statement)
 
     def _by_size(self, *, forward: bool) -> list[Sized]:
         if forward not in self._listed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import combinations, product
+from itertools import combinations_with_replacement, product
 from typing import Final
 
 import numpy as np
@@ -47,7 +47,7 @@ def solved(
             for new in _times(factor, c, scope):
                 yield binary(node, ast.Mult(), new), "factor missing", said(new), MISSING
         if 1.0 in _fitting(inverses, column):
-            label = f"1/{said(factor)}"
+            label = said(binary(ast.Constant(1), ast.Div(), factor))
             yield binary(node, ast.Div(), factor), "factor missing", label, MISSING
 
 
@@ -92,10 +92,10 @@ def forms(scope: CallScope, ndim: int) -> Iterator[Factor]:
 
 
 def _products(own: np.ndarray, scope: CallScope) -> Iterator[Factor]:
-    """Variables that broadcast to the shape of a value, and products of two of them."""
+    """Variables that broadcast to the shape of a value, products of two of them, and squares."""
     single = [form for form in forms(scope, own.ndim) if _spreads(form[1], own.shape)]
     yield from single[: 2 * _ATOMS]
-    for (one, left), (other, right) in combinations(single[:_ATOMS], 2):
+    for (one, left), (other, right) in combinations_with_replacement(single[:_ATOMS], 2):
         yield binary(one, ast.Mult(), other), left * right
 
 

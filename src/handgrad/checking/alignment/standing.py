@@ -66,12 +66,26 @@ class Standing:
                 found[statement] = all(known)
         return found
 
+    def follows(self, statement: ast.AST) -> bool:
+        """Return whether a line reads a variable that another line sets, and departs in."""
+        departing = {
+            target.id
+            for line, right in self.of.items()
+            if not right and line is not statement and isinstance(line, ast.Assign)
+            for target in line.targets
+            if isinstance(target, ast.Name)
+        }
+        nodes = (each for each in ast.walk(statement) if isinstance(each, ast.Name))
+        return any(each.id in departing and isinstance(each.ctx, ast.Load) for each in nodes)
+
     def _settled(self) -> Iterator[ast.AST]:
         """The lines that set a variable once which right lines alone read, the last ones first."""
         for piece in self.pieces:
             lines = [each for each in ast.walk(piece.tree) if isinstance(each, ast.stmt)]
             plain = [each for each in lines if not hasattr(each, "body")]
-            right = {each for each in plain if self.of.get(each) is True}
+            # What is returned may be a right value of something else.
+            told = [each for each in plain if not isinstance(each, ast.Return)]
+            right = {each for each in told if self.of.get(each) is True}
             for line in sorted(plain, key=lambda each: -each.lineno):
                 match line:
                     case ast.Assign([ast.Name(name)]) if not piece.in_forward:
