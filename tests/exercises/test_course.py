@@ -36,7 +36,7 @@ MISTAKES = {
     ],
     "cross_entropy": [
         (" / len(p)", "", "dx: the factor 1/p.shape[0] is missing"),
-        ("(p - one_hot)", "p", "dx: term −q is missing"),
+        ("(p - one_hot)", "p", "dx: the term −one_hot is missing beside p"),
         ("(p - one_hot)", "p * (1 - p)", "slope of one probability by its own score"),
         ("(p - one_hot)", "-one_hot / p", "it still has to go through softmax"),
         ("(p - one_hot)", "(one_hot - p)", "dx: has the wrong sign"),

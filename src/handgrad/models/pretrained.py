@@ -15,7 +15,7 @@ class Pretrained(Layer):
 
     # A slot, because it is no setting: what a model computes does not depend on it.
     __slots__ = ("_kept_entries",)
-    _kept_entries: dict[str, Any]
+    _kept_entries: dict[str, object]
 
     blocks: TransformerEncoder
 
@@ -26,12 +26,12 @@ class Pretrained(Layer):
         return twin
 
     @property
-    def kept_entries(self) -> dict[str, Any]:
+    def kept_entries(self) -> dict[str, object]:
         """Entries of the config.json it was read from that change no number, such as end tokens."""
         return getattr(self, "_kept_entries", {})
 
     @kept_entries.setter
-    def kept_entries(self, entries: dict[str, Any]) -> None:
+    def kept_entries(self, entries: dict[str, object]) -> None:
         self._kept_entries = entries
 
     @classmethod

@@ -60,9 +60,13 @@ class Hit:
 
 
 def is_of_name(change: Change) -> bool:
-    """Return whether a line that only gives a variable another name gains what it was set for."""
+    """Return whether a line that only gives a variable another name gains what it was set for.
+
+    Another sign is nothing that is gained.
+    """
     match change.statement:
         case ast.Assign([ast.Name()], ast.Name() as own) if own is change.place.get():
             new = change.new
-            return isinstance(new, ast.AST) and any(each is own for each in ast.walk(new))
+            if isinstance(new, ast.AST) and not isinstance(new, ast.UnaryOp):
+                return any(each is own for each in ast.walk(new))
     return False

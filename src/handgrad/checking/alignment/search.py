@@ -252,12 +252,13 @@ class SourceSearch:
         Where the work was over before, it goes on from there.
         """
         if self._walk is None or self._walk[0] != wrong:
-            known = self._of_unused(wrong)
-            if known:
-                return known
+            known: list[Hit] = []
+            taken = self._of_unused(wrong)
             if self.departures is not None:
                 with self.work.hurried(4):  # so that all changes are tried too
                     known = self.departures.hits(wrong)
+            if taken and not (known and known[0].rank < taken[0].rank):
+                return taken
             if known:
                 whole = self._whole(wrong) if len(known[0].covers) < len(wrong) else []
                 better = whole or self._smaller(known[0])
@@ -290,7 +291,7 @@ class SourceSearch:
                 hit = attempt(partial(self._hit, size, change, piece, wrong), None)
                 if hit is not None and len(hit.covers) == len(wrong):
                     found.append(hit)
-        return sorted(found, key=lambda hit: hit.rank)
+        return sorted(found, key=lambda hit: hit.rank)[:1]
 
     def _whole(self, wrong: tuple[str, ...]) -> list[Hit]:
         """Changes that put all of these right at once, in a quarter of the work that is left.
