@@ -1,8 +1,11 @@
 """Counters of Python's that rounds step, read after the loop and in it."""
 
+import runpy
+
 import numpy as np
 import pytest
 
+from handgrad.program.marking import marked
 from tests.program.tracing import Forward
 
 
@@ -127,3 +130,11 @@ def test_values_that_rounds_add_up_are_no_counters():
     f = Forward(forward, x=("N",))
     assert len(f.loops()) == 1
     f.check(f.lengths[1])
+
+
+def test_equal_functions_of_two_files_keep_their_files(tmp_path):
+    text = "def f(x):\n    i = 0\n    for _ in range(3):\n        i += 1\n    return x * i\n"
+    for name in ("one.py", "two.py"):
+        (tmp_path / name).write_text(text, "utf-8")
+        function = runpy.run_path(str(tmp_path / name))["f"]
+        assert marked(function.__code__, "f").co_filename == str(tmp_path / name)

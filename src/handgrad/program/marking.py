@@ -80,12 +80,18 @@ def _step(node: ast.AST) -> tuple[str, str, ast.expr] | None:
     return None
 
 
-@functools.lru_cache(4096)
 def marked(code: types.CodeType, name: str) -> types.CodeType:
     """A function's code with its loops marked, where its source is there; else as it is.
 
     name: the function's qualified one.
     """
+    return _marked(code, name, code.co_filename)
+
+
+@functools.lru_cache(4096)
+def _marked(code: types.CodeType, name: str, file: str) -> types.CodeType:
+    """The same once for a code of one file: Python takes equal ones of two files for one."""
+    del file
     known = definition(code)
     if known is None or not isinstance(known.tree, ast.FunctionDef):
         return code
