@@ -63,7 +63,7 @@ def test_what_forward_writes_into_its_settings_is_there_in_one_call_alone():
     assert settings == {"mode": "train"}
 
 
-# Of changes with the same effect, the line that makes nothing of what it reads
+# A line that makes nothing of what it reads, among changes with the same effect
 
 
 def weigh(hs, h):
@@ -179,7 +179,7 @@ def test_a_gradient_that_is_called_a_delta_is_judged():
     assert {each.gradient for each in fault} == {"gamma"}
 
 
-# What is computed and never used
+# Values that are computed and never used
 
 
 def centre(x, scale):

@@ -44,7 +44,7 @@ def with_edges(x):
 
 
 def of_masks(x):
-    """Of two masks that meet in one sum: NumPy subtracts no truth from another."""
+    """Two masks meet in one sum: NumPy subtracts no truth from another."""
     largest, least = x.max(-1), x.min(-1)
     return (largest - least) / (largest + least)
 

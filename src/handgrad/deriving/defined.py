@@ -39,7 +39,7 @@ def _read(body: Iterable[ast.stmt], known: Collection[str]) -> Iterator[str]:
 
 
 def _in_expression(node: ast.AST, known: Collection[str]) -> Iterator[str]:
-    """What a lambda or a comprehension inside makes, it may read."""
+    """The same; a lambda or a comprehension inside may read the names that it makes itself."""
     own = {
         name
         for each in ast.walk(node)

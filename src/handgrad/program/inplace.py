@@ -46,7 +46,7 @@ class Takeovers:
         self._rank = {id(n): i for i, n in enumerate(self.order)}
 
     def _count_first(self, body: Sequence[Node], masks: Collection[Selection]) -> None:
-        """What a mask selects is counted before an array is made of so many elements."""
+        """Count the elements that a mask selects before an array is made of so many."""
         for mask in masks:
             counted = [a for a in (mask.node, *mask.node.args) if id(a) in self._rank][:1]
             for n in body if counted else ():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property, partial
@@ -281,26 +281,29 @@ class SourceSearch:
         names = {piece: unused(piece.tree) for piece in self.pieces if not piece.in_forward}
         if not any(names.values()):
             return []
-        found: list[Hit] = []
-        with self.work.hurried(4):
-            for size, change, piece in self._by_size(forward=False):
-                if self.work.over() or (found and size > found[0].words + NEAR):
-                    break
-                if not takes_in(change, names.get(piece, frozenset())):
-                    continue
-                hit = attempt(partial(self._hit, size, change, piece, wrong), None)
-                if hit is not None and len(hit.covers) == len(wrong):
-                    found.append(hit)
-        return sorted(found, key=lambda hit: hit.rank)[:1]
+        return self._covering(self._taking_in(names), wrong)[:1]
+
+    def _taking_in(self, names: Mapping[CodePiece, frozenset[str]]) -> Iterator[Sized]:
+        """The changes of backward that read one of these variables of their piece."""
+        for size, change, piece in self._by_size(forward=False):
+            if takes_in(change, names.get(piece, frozenset())):
+                yield size, change, piece
 
     def _whole(self, wrong: tuple[str, ...]) -> list[Hit]:
-        """Changes that put all of these right at once, in a quarter of the work that is left.
+        """Changes that put all of these right at once.
 
         One fault that several gradients are made from comes before one for each of them.
         """
+        return self._covering(chain.from_iterable(self._in_order(wrong, whole=True)), wrong)
+
+    def _covering(self, changes: Iterable[Sized], wrong: tuple[str, ...]) -> list[Hit]:
+        """Those of some changes that put all of these right, best first.
+
+        They are looked for in a quarter of the work that is left.
+        """
         found: list[Hit] = []
         with self.work.hurried(4):
-            for size, change, piece in chain.from_iterable(self._in_order(wrong, whole=True)):
+            for size, change, piece in changes:
                 if self.work.over() or (found and size > found[0].words + NEAR):
                     break
                 hit = attempt(partial(self._hit, size, change, piece, wrong), None)

@@ -83,7 +83,7 @@ class Standing:
         for piece in self.pieces:
             lines = [each for each in ast.walk(piece.tree) if isinstance(each, ast.stmt)]
             plain = [each for each in lines if not hasattr(each, "body")]
-            # What is returned may be a right value of something else.
+            # A value that is returned may be a right one of something else.
             told = [each for each in plain if not isinstance(each, ast.Return)]
             right = {each for each in told if self.of.get(each) is True}
             for line in sorted(plain, key=lambda each: -each.lineno):

@@ -1,4 +1,4 @@
-"""What a function computes, or is given, and never uses; what it makes and never fills."""
+"""Values that a function computes, or is given, and never uses; arrays that it never fills."""
 
 from __future__ import annotations
 

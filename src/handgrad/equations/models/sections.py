@@ -114,7 +114,7 @@ class Sections:
         return named_inputs(self.flow.nodes[0].layer, inputs, 0)
 
     def _purposes(self, kind: type, documented: object) -> Iterator[Block]:
-        """Why a layer or an optimizer is as it is; what has the docstring names the source."""
+        """The reasons for a layer or an optimizer; whatever has the docstring names the source."""
         words = docstrings.purposes(kind)
         for each in words:
             yield Paragraph(docstrings.prose(translated(each, self.chain.lang)))

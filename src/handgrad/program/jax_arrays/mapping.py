@@ -53,7 +53,7 @@ def _over_axes(function: Callable[..., Any], args: tuple[Any, ...], inner: dict[
 
 
 def made_by_jax(x: Any, shown: Callable[[Any], Any]) -> Any:
-    """What vmap or vectorize has made of a function, made of what is shown for it; else None."""
+    """The function that vmap or vectorize made, made anew from a stand-in; else None."""
     while isinstance(x, types.FunctionType) and _home(x) == "jax":
         cells = zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
         found = {name: cell.cell_contents for name, cell in cells}
