@@ -19,7 +19,8 @@ struct GatherLoop {
     }
 };
 
-template <class Element>
+// Even: a row of positions fills whole elements.
+template <class Element, bool Even>
 struct CorrelateLoop {
     using T = SumOf<Element>;
     using Position = PositionOf<Element>;
@@ -35,23 +36,26 @@ struct CorrelateLoop {
         long offset[Rows];
 #pragma GCC unroll 16
         for (int i = 0; i < Rows; i++) offset[i] = offsets[i];
-        const long columns = positions.columns, row_step = positions.row_step;
-        for (long j = 0; j < positions.rows; j++, image += row_step) {
-            const Position *a = image, *end = image + columns;
-#pragma GCC unroll 4
-            for (; a + kAtOnce <= end; a += kAtOnce, panel += c.kWidth)
-                c.add(
-                    [&](int i) {
-                        Element element;
-                        std::memcpy(&element, a + offset[i], sizeof element);
-                        return element;
-                    },
-                    panel);
+        const long columns = positions.columns, count = (columns + kAtOnce - 1) / kAtOnce;
+        const long to_next = positions.row_step - count * kAtOnce;
+        // One loop for all rows: between two loops the sums would go to memory and back, which
+        // takes a third of the time of short rows.
+        long left = count;
+        for (long p = positions.rows * count; p > 0; p--, panel += c.kWidth) {
             // The value beside the last one of an odd row may be NaN.
-            if (kAtOnce > 1 && a < end) {
-                c.add([&](int i) { return static_cast<Element>(a[offset[i]]); }, panel);
-                panel += c.kWidth;
-            }
+            const std::uint32_t kept = Even || left > 1 ? ~0u : 0xffffu;
+            c.add(
+                [&](int i) {
+                    Element element;
+                    std::memcpy(&element, image + offset[i], sizeof element);
+                    if constexpr (!Even) element = Element(std::uint32_t(element) & kept);
+                    return element;
+                },
+                panel);
+            left--;
+            const long at_end = -static_cast<long>(left == 0);
+            image += kAtOnce + (to_next & at_end);
+            left += count & at_end;
         }
         c.end(tile, c.kWidth);
     }
@@ -70,8 +74,12 @@ template <class Element>
 void correlate_micro_kernel(int rows, int width, const Positions& positions,
                             const PositionOf<Element>* image, const long* offsets,
                             const Element* panel, SumOf<Element>* tile) {
-    sized<CorrelateLoop<Element>>(rows, width / kLanes<SumOf<Element>>)(positions, image, offsets,
-                                                                        panel, tile);
+    const int vectors = width / kLanes<SumOf<Element>>;
+    if constexpr (std::is_same_v<Element, Bf16x2>)
+        if (positions.columns % 2 != 0)
+            return sized<CorrelateLoop<Element, false>>(rows, vectors)(positions, image, offsets,
+                                                                       panel, tile);
+    sized<CorrelateLoop<Element, true>>(rows, vectors)(positions, image, offsets, panel, tile);
 }
 
 #define HANDGRAD_MICRO_KERNELS(Element)                                                            \

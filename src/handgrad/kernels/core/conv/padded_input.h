@@ -112,7 +112,8 @@ struct Operand<Bf16x2> {
         return elements;
     }
     static const Bf16* for_positions(const PaddedInput& padded, const float* image) {
-        Bf16* rounded = thread_workspace<Bf16>(WorkspaceSlot::kPanelA, padded.values());
+        // The micro-kernel reads two at a time, in the end one beyond the last.
+        Bf16* rounded = thread_workspace<Bf16>(WorkspaceSlot::kPanelA, padded.values() + 1);
         round_values(rounded, pad(padded, image), padded.values());
         return rounded;
     }
