@@ -203,7 +203,7 @@ void correlated() {
         const int width = vectors * kLanes<T>;
         const Positions positions{3, columns, columns + 2};
         const long elements = (columns + kAtOnce - 1) / kAtOnce;
-        const Values<Position> image(2 * positions.row_step + columns + 20);
+        const Values<Position> image(2 * positions.row_step + columns + 21);
         Values<Element> panel(3 * elements * width);
         std::vector<long> offsets;
         for (int i = 0; i < rows; i++) offsets.push_back(static_cast<long>(random_bits() % 21));

@@ -24,7 +24,7 @@ template <class Element>
 using PositionOf = std::conditional_t<std::is_same_v<Element, Bf16x2>, Bf16, Element>;
 
 // tile[i, lanes] += Σ_p image[offsets[i] + p] · panel[p, lanes] over positions p. In a panel of
-// Bf16x2 a row of positions starts a new element.
+// Bf16x2 a row of positions starts a new element, and the value after an odd row is read as well.
 template <class Element>
 void correlate_micro_kernel(int rows, int width, const Positions& positions,
                             const PositionOf<Element>* image, const long* offsets,
