@@ -19,6 +19,7 @@ from handgrad.documents.formulas.formula import (
     Text,
     parts_in,
 )
+from handgrad.documents.formulas.latex import to_latex
 from tests.deriving import forwards
 
 
@@ -108,6 +109,95 @@ def _sides(formula: Formula) -> tuple[tuple[Formula, ...], Formula]:
     left = parts[:at]
     is_named = len(left) == 1 or (len(left) == 2 and left[0] == Symbol("d"))
     return (left if is_named else (Text("nothing"),)), FormulaRow(parts[at + 1 :])
+
+
+def recurrent(x, w, u, b):
+    h = np.zeros((x.shape[0], u.shape[0]))
+    out = np.zeros((x.shape[0], x.shape[1], u.shape[0]))
+    for t in range(x.shape[1]):
+        h = np.tanh(x[:, t] @ w + h @ u + b)
+        out[:, t] = h
+    return out
+
+
+def test_rounds_are_written_by_their_times():
+    """What a person writes: h_t of h_{t−1}, and what later rounds hand back."""
+    shapes = {"x": ("N", "T", "D"), "w": ("D", "H"), "u": ("H", "H"), "b": ("H",)}
+    page = hg.derive(recurrent, **shapes).notes().document
+    lines = [to_latex(each.formula) for each in opened(page.blocks) if isinstance(each, Equation)]
+    assert lines == [
+        r"h_{-1} = y = 0",
+        r"h_{t} = \tanh (x_{t} \thinspace W + h_{t - 1} \thinspace u + b)",
+        r"y_{t} = h_{t}",
+        r"d h_{T - 1} = d x = d W = d u = d b = 0",
+        r"d h_{t} \leftarrow d y_{t} + d h_{t}",
+        r"\delta_{t} = d h_{t} \odot (1 - h_{t}^{2})",
+        r"d h_{t - 1} = \delta_{t} \thinspace u^{\top}",
+        r"d x_{t} \leftarrow d x_{t} + \delta_{t} \thinspace W^{\top}",
+        r"d W \leftarrow d W + x_{t}^{\top} \thinspace \delta_{t}",
+        r"d u \leftarrow d u + h_{t - 1}^{\top} \thinspace \delta_{t}",
+        r"d b \leftarrow d b + \sum_{N} \delta_{t}",
+    ]
+
+
+def given(x, h0, u):
+    h = h0
+    for t in range(x.shape[0]):
+        h = np.tanh(x[t] + h @ u)
+    return h
+
+
+def gates(x, w):
+    a = x @ w
+    return np.tanh(a[:, :2]) * a[:, 2:4] + np.exp(a[:, 4:])
+
+
+def recurrence(x, a):
+    y = np.zeros_like(x)
+    y[0] = x[0]
+    for t in range(1, x.shape[0]):
+        y[t] = a * y[t - 1] + x[t]
+    return y
+
+
+def swapped(x, n=7):
+    a, b = x, 2 * x
+    for _ in range(n):
+        a, b = b, a * b
+    return b
+
+
+def rows(x, w):
+    y = np.zeros_like(x)
+    for i in range(x.shape[0]):
+        s = 0.0
+        for j in range(x.shape[1]):
+            s = s * w + x[i, j]
+            y[i, j] = s
+    return y
+
+
+LINES = [
+    # A number below an array's name is no time.
+    (given, ((4, 3), (3,), (3, 3)), r"h^{(-1)} = h_{0}"),
+    (given, ((4, 3), (3,), (3, 3)), r"d h_{0} = d h^{(-1)}"),
+    # Parts that make up an axis stand side by side.
+    (gates, ((3, 4), (4, 6)), r"\mid"),
+    # A place that is written is the left side.
+    (recurrence, ((5,), ()), r"y_{0} = x_{0}"),
+    (recurrence, ((5,), ()), r"y_{t + 1} = a \thinspace y_{t} + x_{t + 1}"),
+    # Two values of one name are two.
+    (swapped, ((3,),), r"b_{t}^{\prime} = b_{t - 1}"),
+    # An array that the rounds of a loop inside fill is one throughout.
+    (rows, ((3, 4), ()), r"y_{t, i} = s_{i}"),
+]
+
+
+@pytest.mark.parametrize("case", LINES, ids=lambda case: f"{case[0].__name__} {case[2]}")
+def test_a_loop_has_the_line(case):
+    forward, shapes, line = case
+    lines = [to_latex(each) for each in _formulas(forward, _normal(*shapes))]
+    assert any(line in each for each in lines), lines
 
 
 def _stands_in(left: tuple[Formula, ...], part: Formula) -> bool:

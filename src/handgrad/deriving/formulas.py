@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction as Rational
 
 from handgrad.deriving.algebra.terms import BaseTable, Component, Factor, Mask, Sum
+from handgrad.deriving.filled import changed
 from handgrad.deriving.notation import NOTATIONS, by_name
 from handgrad.deriving.symbols import NodeSymbols
 from handgrad.documents.formulas.formula import (
@@ -21,10 +22,10 @@ from handgrad.documents.formulas.formula import (
     Symbol,
     row,
 )
-from handgrad.equations.parts import ATOM, CONDITION, PRODUCT, SUM, UNARY, Part, fenced
+from handgrad.equations.parts import ATOM, CONDITION, PRODUCT, UNARY, Part, fenced
 from handgrad.equations.parts import power as raised
 from handgrad.program.node import Loop, Node
-from handgrad.program.sizes import Quotient, Size
+from handgrad.program.sizes import Size
 
 
 class Formulas:
@@ -42,6 +43,9 @@ class Formulas:
     def equation(self, node: Node) -> Formula:
         """A node that has a symbol, with what it is; in a round also with what it was before."""
         symbol = self.symbols.of(node)
+        is_change = node.op in ("store", "add_at")
+        if is_change and node.args[0] in self.symbols and self.symbols.of(node.args[0]) == symbol:
+            return changed(self, node)
         sign = Sign("←" if self._uses(node, symbol) else "=")
         return row(symbol, sign, self.inside(node).formula)
 
@@ -53,6 +57,8 @@ class Formulas:
             if each.op in ("part", "loop"):
                 continue
             inside = [self._outside[id(each)]] if id(each) in self._outside else each.args
+            if (same := self.symbols.same.get(id(each))) is not None:
+                inside = [same]
             for arg in inside:
                 if arg in self.symbols:
                     if self.symbols.of(arg) == symbol:
@@ -61,6 +67,12 @@ class Formulas:
                     seen.add(id(arg))
                     waiting.append(arg)
         return False
+
+    def outside(self, node: Node) -> Node:
+        """What an input of a loop's rounds is outside of them; any other node itself."""
+        while id(node) in self._outside:
+            node = self._outside[id(node)]
+        return node
 
     def of(self, node: Node, strength: int = CONDITION) -> Formula:
         """The formula of a node, in brackets where it holds together less than `strength`."""
@@ -75,6 +87,8 @@ class Formulas:
 
     def inside(self, node: Node) -> Part:
         """A node by its operands."""
+        if (same := self.symbols.same.get(id(node))) is not None:
+            return self.part(same)
         if node.op == "part":
             return Part(self._result(node), ATOM)
         if node.op == "input" and id(node) in self._outside:
@@ -86,6 +100,8 @@ class Formulas:
         whole, index = node.args[0], node.attrs["index"]
         if whole.op != "loop":
             return Script(Fenced(self.of(whole)), Number(str(index + 1)))
+        if (left := self.symbols.left(node)) is not None:
+            return left
         loop: Loop = whole.attrs["loop"]
         output = loop.body.outputs[index]
         inner = self.part(output).formula
@@ -97,25 +113,8 @@ class Formulas:
         return inner if isinstance(inner, Symbol | Script) else Fenced(inner)
 
     def size(self, size: Size | int) -> Part:
-        """A size in letters: 2 H, N − 1, ⌊N/2⌋."""
-        terms: list[Formula] = []
-        size = Size.of(size)
-        for atoms, coefficient in size.terms:
-            factors = list(map(self._atom, atoms))
-            if abs(coefficient) != 1 or not factors:
-                factors.insert(0, Number(str(abs(coefficient))))
-            if terms or coefficient < 0:
-                terms.append(Sign("−" if coefficient < 0 else "+"))
-            terms.append(row(*factors))
-        if not terms:
-            return Part(Number("0"), ATOM)
-        return Part(row(*terms), ATOM if len(terms) == 1 else SUM)
-
-    def _atom(self, atom: str | Quotient) -> Formula:
-        if isinstance(atom, Quotient):
-            parts = self.size(atom.top).formula, self.size(atom.bottom).formula
-            return Fenced(row(parts[0], Sign("/"), parts[1]), "⌊")
-        return self.symbols.letter(atom)
+        """A size in letters."""
+        return self.symbols.size(size)
 
     # Sums of products, as the algebra has them
 

@@ -7,24 +7,24 @@ from typing import Any, Final, Protocol
 from handgrad.deriving.symbols import NodeSymbols
 from handgrad.documents.formulas.formula import (
     Big,
-    Cases,
-    Fenced,
     Formula,
+    FormulaRow,
     Number,
     Sign,
     Space,
     Symbol,
-    Text,
     row,
     separated,
 )
 from handgrad.equations.parts import (
+    ATOM,
     BIG,
     CONDITION,
     PRODUCT,
-    SUM,
     UNARY,
     Part,
+    fenced,
+    is_condition,
     power,
     subscripted,
 )
@@ -33,7 +33,7 @@ from handgrad.program.primitives.index import Slot
 from handgrad.program.sizes import Size
 
 #: Indices of sums that are written by indices.
-_INDICES: Final = ("i", "j", "k", "l", "m", "n", "p", "q", "r", "s")
+INDICES: Final = ("i", "j", "k", "l", "m", "n", "p", "q", "r", "s")
 
 
 class Writing(Protocol):
@@ -44,6 +44,8 @@ class Writing(Protocol):
     def of(self, node: Node, strength: int = CONDITION) -> Formula: ...
 
     def part(self, node: Node) -> Part: ...
+
+    def outside(self, node: Node) -> Node: ...
 
     def size(self, size: Size | int) -> Part: ...
 
@@ -71,9 +73,9 @@ def contracted(writer: Writing, node: Node) -> Part:
             ]
             return Part(beside(*factors), PRODUCT)
     order = dict.fromkeys((*out, *left, *right))
-    names = {index: Symbol(_INDICES[i % len(_INDICES)]) for i, index in enumerate(order)}
+    names = {index: Symbol(INDICES[i % len(INDICES)]) for i, index in enumerate(order)}
     factors = [
-        subscripted(writer.part(each), separated(tuple(names[index] for index in indices))).formula
+        at_index(writer.part(each), separated(tuple(names[index] for index in indices))).formula
         for each, indices in ((first, left), (second, right))
     ]
     summed = tuple(names[index] for index in names if index not in out)
@@ -102,23 +104,35 @@ def turned_over(writer: Writing, node: Node) -> Part:
 def selected(writer: Writing, node: Node) -> Part:
     """x with its index below it."""
     x, *arrays = node.args
-    return subscripted(writer.part(x), _index(writer, x, node.attrs["index"], arrays))
+    index = node.attrs["index"]
+    turned = writer.outside(x)
+    if turned.op == "transpose" and x not in writer.symbols and len(index) == 1:
+        first, *others = turned.attrs["axes"]
+        if others == sorted(others) and isinstance(index[0], Size):
+            # Where it is taken the order of the axes is as before.
+            x, index = turned.args[0], (*[slice(None)] * first, index[0])
+    return at_index(writer.part(x), index_of(writer, x, index, arrays))
 
 
-def stored(writer: Writing, node: Node) -> Part:
-    """An array that was written into, or added to: the latest value first."""
-    x, value, *arrays = node.args
-    index = _index(writer, x, node.attrs["index"], arrays)
-    new = writer.of(value)
-    if node.op == "add_at":
-        new = row(writer.of(x, SUM), Sign("+"), writer.of(value, SUM))
-    rows = ((new, row(Text("at "), Fenced(index, "["))), (writer.of(x), Text("otherwise")))
-    return Part(Cases(rows), CONDITION)
+def at_index(x: Part, index: Formula) -> Part:
+    """A value with an index; that of dx stands below x."""
+    if isinstance(x.formula, FormulaRow) and x.formula.parts[0] == Symbol("d"):
+        *before, last = x.formula.parts
+        return Part(row(*before, at_index(Part(last, ATOM), index).formula), ATOM)
+    if is_condition(x.formula):
+        x = Part(fenced(*x), ATOM)
+    return subscripted(x, index)
 
 
-def _index(writer: Writing, x: Node, index: tuple[Any, ...], arrays: list[Node]) -> Formula:
-    """An index of an array: of a slice the first and the last position, counted from 0."""
+def index_of(writer: Writing, x: Node, index: tuple[Any, ...], arrays: list[Node]) -> Formula:
+    """An index of an array: of a slice the first and the last position, counted from 0.
+
+    Of a place that changes from round to round, alone among whole axes, the place: x_t.
+    """
     found: list[Formula] = []
+    places = [part for part in index if part != slice(None)]
+    if len(places) == 1 and isinstance(places[0], Size) and writer.symbols.counts(places[0]):
+        return writer.size(places[0]).formula
     axis = 0
     for part in index:
         if isinstance(part, Slot):
@@ -131,6 +145,12 @@ def _index(writer: Writing, x: Node, index: tuple[Any, ...], arrays: list[Node])
             found.append(Sign("∗") if part is None else writer.size(part).formula)
             axis += part is not None
     return separated(tuple(found))
+
+
+def ends_of(part: slice, length: Size) -> tuple[Size, Size]:
+    """The first position of a slice forwards, and the one after its last."""
+    start = Size.of(0) if part.start is None else _from_front(part.start, length)
+    return start, length if part.stop is None else _from_front(part.stop, length)
 
 
 def _span(writer: Writing, part: slice, length: Size) -> Formula:

@@ -7,13 +7,15 @@ from typing import Final
 
 import numpy as np
 
+from handgrad.deriving.filled import stored
 from handgrad.deriving.indexed import (
+    INDICES,
     Writing,
+    at_index,
     beside,
     contracted,
     is_turned,
     selected,
-    stored,
     turned_over,
 )
 from handgrad.documents.formulas.formula import (
@@ -227,6 +229,11 @@ def big(kind: str) -> Notation:
         x = node.args[0]
         axes = [axis for axis in node.attrs.get("axis", ()) if axis < x.ndim]
         some = axes and len(axes) < x.ndim
+        if any(x.shape.count(x.shape[axis]) > 1 for axis in axes if some):
+            # Two axes of one length are told apart by indices.
+            letters = tuple(map(Symbol, INDICES[: x.ndim]))
+            body = at_index(writer.part(x), separated(letters)).formula
+            return Part(Big(kind, body, separated(tuple(letters[axis] for axis in axes))), BIG)
         below = separated(tuple(writer.size(x.shape[axis]).formula for axis in axes))
         return Part(Big(kind, writer.of(x, BIG), below if some else None), BIG)
 

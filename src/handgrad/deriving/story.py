@@ -9,7 +9,9 @@ from typing import Final
 from handgrad.deriving.algebra import Simplification
 from handgrad.deriving.derived import Derived
 from handgrad.deriving.formulas import Formulas
+from handgrad.deriving.substitution import widened
 from handgrad.deriving.symbols import NodeSymbols
+from handgrad.deriving.times import CarriedValue
 from handgrad.documents.document import (
     Block,
     Code,
@@ -36,7 +38,7 @@ from handgrad.documents.formulas.formula import (
 )
 from handgrad.equations.parts import constant
 from handgrad.equations.picture import ArrayBlock, picture
-from handgrad.program.node import Loop, Node, Program
+from handgrad.program.node import Loop, Node, Program, within
 
 _PROVED: Final = "Right: the gradients agree with central differences of the forward."
 _RULES: Final = {
@@ -59,19 +61,36 @@ class _Story:
         pair = derivation.pair
         self.inputs = pair.traced.program.inputs
         own = [*self.inputs, *pair.forward.body, *pair.cotangents]
-        self.chain = Program(own, list(derivation.chain.gradients))
+        with within(pair.traced.world):
+            # Its loops are those of the forward, which keep what it reads.
+            self.chain = Program(own, widened(derivation.chain.gradients, pair.traced.world))
         nodes = [*everything([*own, *self.chain.body])]
         result = [*everything([*pair.backward.inputs, *pair.backward.body])]
-        self.formulas = Formulas(NodeSymbols(nodes, result), (*nodes, *result))
+        made = {
+            id(node): arriving.name[1:]
+            for node, arriving in zip(pair.forward.outputs, pair.cotangents, strict=False)
+            if not node.name and node.args and node.op != "part"
+        }
+        found = NodeSymbols(nodes, result, pair.cotangents, made)
+        self.formulas = Formulas(found, (*nodes, *result))
         symbols = self.formulas.symbols
         #: The results with their symbols: those of their own names, or of their gradients'.
         self.outputs = [
-            (symbols.of(node) if node.name else symbols.named(arriving.name[1:]), node)
-            for node, arriving in zip(pair.traced.program.outputs, pair.cotangents, strict=False)
+            (self._symbol_of(node) or symbols.named(arriving.name[1:]), node)
+            for node, arriving in zip(pair.forward.outputs, pair.cotangents, strict=False)
         ]
         self.count = 0
         #: All that equations have in them.
         self.told: set[Formula] = set()
+
+    def _symbol_of(self, node: Node) -> Formula | None:
+        """The symbol of a result: its own, or that of a loop's last value."""
+        if node in self.formulas.symbols:
+            return self.formulas.symbols.of(node)
+        is_last = node.op == "part" and node.args[0].op == "loop"
+        if is_last and node.attrs["index"] < node.args[0].attrs["loop"].carried:
+            return self.formulas.symbols.left(node)
+        return None
 
     def blocks(self) -> Iterator[Block]:
         derivation, pair = self.derivation, self.derivation.pair
@@ -84,22 +103,11 @@ class _Story:
         yield Heading("Forward")
         yield from self._lines(pair.forward, self.inputs)
         for symbol, node in self.outputs:
-            if not node.name:
+            if self._symbol_of(node) is None:
                 formula = row(symbol, Sign("="), self.formulas.of(node))
                 yield self._numbered(formula, self._shape(node))
         yield Heading("The chain rule, line by line")
-        yield from self._lines(self.chain, self.chain.inputs)
-        if derivation.steps:
-            yield Heading("Steps")
-            yield from self._steps()
-        yield Heading("Result")
-        yield from self._lines(pair.backward, pair.backward.inputs, pair.backward.outputs)
-        for path, node in zip(pair.wanted, pair.backward.outputs, strict=True):
-            name = f"d{'_'.join(map(str, path))}"
-            if node.name != name:
-                symbol = self.formulas.symbols.named(name)
-                formula = row(symbol, Sign("="), self.formulas.of(node))
-                yield replace(self._numbered(formula), boxed=True)
+        yield from self._gradients()
         yield Heading("What is kept")
         yield from self._kept()
         yield from self._order()
@@ -108,6 +116,34 @@ class _Story:
         sources = f"{derivation.forward_source}\n\n{derivation.backward_source}"
         yield Details("As Python", (Code(sources),), level=1)
         yield from self._symbols()
+
+    def _gradients(self) -> Iterator[Block]:
+        """The chain rule, its simplifications, and the result where it is another."""
+        pair, count = self.derivation.pair, self.count
+        chain = list(self._program(self.chain, self.chain.inputs))
+        after = self.count
+        self.count = count
+        result = list(self._program(pair.backward, pair.backward.inputs))
+        if [*map(_leaves, chain)] == [*map(_leaves, result)]:
+            yield from result
+            return
+        self.count = after
+        yield from chain
+        if self.derivation.steps:
+            yield Heading("Steps")
+            yield from self._steps()
+        yield Heading("Result")
+        yield from self._program(pair.backward, pair.backward.inputs)
+
+    def _program(self, program: Program, known: Sequence[Node]) -> Iterator[Block]:
+        """All lines of a backward, those of the gradients boxed."""
+        yield from self._lines(program, known, program.outputs)
+        for path, node in zip(self.derivation.pair.wanted, program.outputs, strict=True):
+            name = f"d{'_'.join(map(str, path))}"
+            symbol = self.formulas.symbols.named(name)
+            formula = self.formulas.of(node)
+            if formula != symbol:
+                yield replace(self._numbered(row(symbol, Sign("="), formula)), boxed=True)
 
     def _picture(self) -> Iterator[Block]:
         """The operands and the results as blocks."""
@@ -154,30 +190,58 @@ class _Story:
     ) -> Iterator[Block]:
         """An equation for each node with a symbol, that of a result boxed; a loop's rounds come
         where the loop does."""
-        seen = {id(n) for n in known}
+        seen = {id(n) for n in known} | self.formulas.symbols.same.keys() | _starts(program)
         for node in program.body:
             if id(node) in seen or node.op in ("input", "part"):
                 continue
             if node.op == "loop":
-                yield from self._rounds(node)
+                yield from self._rounds(node, results)
             elif node in self.formulas.symbols:
                 line = self._numbered(self.formulas.equation(node), self._shape(node))
                 yield replace(line, boxed=any(node is each for each in results))
 
-    def _rounds(self, node: Node) -> Iterator[Block]:
+    def _rounds(self, node: Node, results: Sequence[Node]) -> Iterator[Block]:
         loop: Loop = node.attrs["loop"]
+        found = self.formulas.symbols.carried[id(node)]
+        ends = {p.attrs["index"] for p in results if p.op == "part" and p.args[0] is node}
+        # Of what is carried on through time the result is the last, which comes after the rounds.
+        through_time = {i for i, c in enumerate(found) if c is not None and c.made.time is not None}
+        wanted = [loop.body.outputs[i] for i in ends - through_time]
+        yield from self._before(node, [change for change in found if change is not None])
         last = self.formulas.size(loop.count - 1).formula
-        ends = (last, Number("0")) if loop.reverse else (Number("0"), last)
-        counted = separated((ends[0], Sign("⋯"), ends[1]))
+        first: Formula = Number("0")
+        if loop.reverse:
+            first, last = last, first
+        counted = separated((first, Sign("⋯"), last))
         counter = self.formulas.symbols.letter(loop.counter)
         yield Paragraph(("For ", equals(counter, counted), ":"))
-        yield from self._lines(loop.body, loop.body.inputs)
-        for carry, result in zip(
-            loop.body.inputs[loop.constants :], loop.body.outputs, strict=False
-        ):
-            if carry.name and result is not carry and result.name != carry.name:
-                left = self.formulas.symbols.of(carry)
-                yield self._numbered(row(left, Sign("←"), self.formulas.of(result)))
+        yield from self._lines(loop.body, loop.body.inputs, wanted)
+        carries = loop.body.inputs[loop.constants :]
+        for change, carry, result in zip(found, carries, loop.body.outputs, strict=False):
+            if change is None:
+                left, sign = self.formulas.symbols.of(carry), "←"
+            else:
+                left, sign = self.formulas.symbols.at(change.made), "="
+            right = self.formulas.of(result)
+            if (change is not None or carry.name) and right != left:
+                yield self._numbered(row(left, Sign(sign), right))
+
+    def _before(self, node: Node, found: Sequence[CarriedValue]) -> Iterator[Block]:
+        """The values that a loop starts from, those that are zero in one line."""
+        loop: Loop = node.attrs["loop"]
+        zeros: list[Formula] = []
+        carries = loop.body.inputs[loop.constants :]
+        for carry, start in zip(carries, node.args[loop.constants :], strict=True):
+            for change in found:
+                if change.carry is not carry:
+                    continue
+                left = self.formulas.symbols.at(change.before)
+                if start.op == "zeros":
+                    zeros += [left, Sign("=")]
+                elif (right := self.formulas.of(start)) != left:
+                    yield self._numbered(row(left, Sign("="), right), self._shape(start))
+        if zeros:
+            yield self._numbered(row(*zeros, Number("0")))
 
     def _steps(self) -> Iterator[Block]:
         for step in self.derivation.steps:
@@ -237,6 +301,24 @@ class _Story:
             f"Both functions were run where {'; where '.join(places)}; at points where pieces of "
             "the forward meet; and in float32, where all gradients stay float32."
         )
+
+
+def _leaves(block: Block) -> tuple[str, ...]:
+    """The letters, numbers and signs of a line: two sums may have their terms in another order."""
+    written = block.formula if isinstance(block, Equation) else ()
+    leaves = (each for each in parts_in(written) if isinstance(each, Symbol | Number | Sign))
+    return tuple(sorted(map(repr, leaves)))
+
+
+def _starts(program: Program) -> set[int]:
+    """Zeros that loops start from and nothing else reads: the loop tells them."""
+    others = {id(node) for node in program.outputs}
+    carried: set[int] = set()
+    for node in program.body:
+        constants = node.attrs["loop"].constants if node.op == "loop" else len(node.args)
+        others |= set(map(id, node.args[:constants]))
+        carried |= {id(arg) for arg in node.args[constants:] if arg.op == "zeros"}
+    return carried - others
 
 
 def everything(nodes: Sequence[Node]) -> Iterator[Node]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
+from handgrad.deriving.times import CarriedValue, Moment, adjoints, changes, stacked
 from handgrad.documents.formulas.formula import (
     Accent,
     Fenced,
@@ -19,8 +21,10 @@ from handgrad.documents.formulas.formula import (
     Symbol,
     row,
 )
-from handgrad.equations.glossary import Glossary
+from handgrad.equations.glossary import Glossary, subscript
+from handgrad.equations.parts import ATOM, SUM, Part
 from handgrad.program.node import Loop, Node
+from handgrad.program.sizes import Quotient, Size
 
 #: Letters for names without one in the literature, where those of the name are taken.
 _SPARE: Final = "uvwrstpqabcfghz"
@@ -35,56 +39,227 @@ _COUNTERS: Final = "tijk"
 #: A value used again has a symbol of its own from so many operations on, and any from so many:
 #: written out at each use, a chain of n stores would be of length 2ⁿ.
 _LONG_AGAIN: Final = 8
-_LONG: Final = 40
+#: That of an adjoint, which all gradients of a line are made of, from fewer.
+_ADJOINT_AGAIN: Final = 6
+_LONG: Final = 30
+#: A choice takes a row for each of its cases.
+_CHOICE: Final = 5
 
 
 class NodeSymbols:
     """Symbols of nodes, and of the letters of sizes; `codes` are the names of both in the code.
 
     Adjoints in `result` have the symbols that those among `nodes` have: they are the same values.
+    Adjoints are what the cotangents `given` flow into; `made` has names for results without one.
     """
 
-    def __init__(self, nodes: Iterable[Node], result: Iterable[Node] = ()) -> None:
-        result = list(result)
+    def __init__(
+        self,
+        nodes: Iterable[Node],
+        result: Iterable[Node] = (),
+        given: Sequence[Node] = (),
+        made: Mapping[int, str] | None = None,
+    ) -> None:
+        nodes, result = list(nodes), list(result)
+        chain = {id(node) for node in nodes}
         nodes = list({id(node): node for node in (*nodes, *result)}.values())
         self.codes: dict[Formula, str] = {}
         self._letters: dict[str, Formula] = {}
         self._bases: dict[str, Formula] = {}
         self._nodes: dict[int, Formula] = {}
-        named = [node for node in nodes if node.name and node.op not in ("const", "size")]
-        self._names = list(dict.fromkeys(node.name for node in named))
+        #: Of values that belong to a round the symbol of all rounds, and the time.
+        self._times: dict[int, tuple[Formula, Size]] = {}
+        named = [
+            (node, name)
+            for node in nodes
+            if (name := (made or {}).get(id(node), node.name)) and node.op not in ("const", "size")
+        ]
+        self._names = list(dict.fromkeys(name for _, name in named))
         known = frozenset(self._names)
         self._glossary = Glossary(known=known, inputs=known)
-        for node in nodes:
-            if node.op == "loop":
-                self._counter(node.attrs["loop"].counter)
+        loops = [node for node in nodes if node.op == "loop"]
+        for node in loops:
+            self._counter(node.attrs["loop"].counter)
         for letter in _letters(nodes):
             self.letter(letter)
         for name in self._names:
             if (found := self._of_the_literature(name)) is not None:
                 self._bases[name] = found
-        anew = {id(node) for node in result if self._adjoint(node.name) is not None}
-        values: dict[tuple[str, bool], list[Node]] = {}
-        for node in named:
-            values.setdefault((node.name, id(node) in anew), []).append(node)
-        for (name, _), several in values.items():
+        self._given = given
+        self._flowed = adjoints(nodes, given)
+        #: The counter of the loop that a node is in a round of.
+        self._rounds = {
+            id(each): node.attrs["loop"].counter
+            for node in loops
+            for each in node.attrs["loop"].body.body
+        }
+        #: The value of a round, for each that is taken from a stack by the round's number.
+        self.same = stacked(loops)
+        #: What each loop carries on.
+        self.carried: dict[int, list[CarriedValue | None]] = {}
+        for node in loops:
+            self._loop(node)
+        self._name(named, {id(n) for n in result if self._adjoint(n.name) is not None})
+        self._leave(nodes)
+        self._write_long(nodes, chain, {id(node) for node in result})
+
+    def _loop(self, node: Node) -> None:
+        """The symbols of what a loop carries on, before its rounds and in them."""
+        loop: Loop = node.attrs["loop"]
+        self.carried[id(node)] = list(changes(loop, self._flowed))
+        for k, change in enumerate(self.carried[id(node)]):
+            if change is None:
+                continue
+            name = change.carry.name
+            self._set(change.carry, change.inside)
+            readers = [n for n in loop.body.body if any(arg is change.carry for arg in n.args)]
+            for again in readers if len(readers) == 1 and self._is_adjoint(name) else ():
+                # What later rounds hand back, and with it what comes from the round's own result.
+                if again.name == name:
+                    self._set(again, change.inside)
+            for each in change.line or (change.result,):
+                if each.op not in ("const", "size", "input", "part"):
+                    self._set(each, change.made)
+            start = node.args[loop.constants + k]
+            if any(start is each for each in self._given) or (
+                start.name == name and start.op not in ("input", "part")
+            ):
+                self._set(start, change.before)
+            if change.made.time is not None:
+                now = replace(change.made, time=Size.of(loop.counter))
+                self.codes.setdefault(self.at(now), name)
+
+    def _set(self, node: Node, moment: Moment) -> None:
+        if id(node) in self._nodes:
+            return
+        self._nodes[id(node)] = self.at(moment)
+        if moment.time is not None:
+            self._times[id(node)] = self._base(moment), moment.time
+
+    def _name(self, named: Sequence[tuple[Node, str]], anew: set[int]) -> None:
+        """A symbol for every value with a name: those of one name are told apart."""
+        used = set(self._nodes.values())
+        values: dict[tuple[str, bool, str], list[Node]] = {}
+        for node, name in named:
+            if id(node) not in self._nodes and id(node) not in self.same and not _is_left(node):
+                counter = self._rounds.get(id(node), "")
+                values.setdefault((name, id(node) in anew, counter), []).append(node)
+        for (name, _, counter), several in values.items():
             for i, node in enumerate(several):
-                self._nodes[id(node)] = _again(self.named(name), i, len(several))
+                self._number(node, self.named(name), i, len(several), used if counter else set())
                 self.codes.setdefault(self._nodes[id(node)], name)
-        long = list(_long(nodes))
-        if long:
-            self._bases[""] = self._free("")
-        for i, node in enumerate(long):
-            self._nodes[id(node)] = _again(self._bases[""], i, len(long))
+
+    def _leave(self, nodes: Iterable[Node]) -> None:
+        """The symbols of what loops leave."""
+        for node in filter(_is_left, nodes):
+            found = self.left(node) or (self.named(node.name) if node.name else None)
+            if found is not None:
+                self._nodes[id(node)] = found
+                if node.name:
+                    self.codes.setdefault(found, node.name)
+
+    def _number(self, node: Node, base: Formula, i: int, several: int, used: set[Formula]) -> None:
+        """The symbol of the value number i of several, at its time where it is in a round."""
+        counter = self._rounds.get(id(node))
+        while True:
+            base = _again(base, i, several)
+            found = base if counter is None else self._at(base, Size.of(counter))
+            i = 1
+            if found not in used:
+                break
+        self._nodes[id(node)] = found
+        if counter is not None:
+            self._times[id(node)] = base, Size.of(counter)
+
+    def left(self, part: Node) -> Formula | None:
+        """What a loop leaves, by its times: a last value, or those of all rounds."""
+        whole, index = part.args[0], part.attrs["index"]
+        loop: Loop = whole.attrs["loop"]
+        if index < loop.carried:
+            change = self.carried[id(whole)][index]
+            return None if change is None else self.at(change.after)
+        found = self._times.get(id(loop.body.outputs[index]))
+        if found is None:
+            return None
+        base, time = found
+        ends = (self.size(time.at({loop.counter: end})) for end in (Size.of(0), loop.count - 1))
+        first, last = (end.formula for end in ends)
+        return _below(base, row(first, Sign("⋯"), last))
+
+    def _write_long(self, nodes: Sequence[Node], chain: set[int], result: set[int]) -> None:
+        """Symbols for values without a name that are too long to be written at each use: δ for
+        adjoints, of which those of the chain rule and of the result are apart."""
+        groups: dict[tuple[bool, bool, str], list[Node]] = {}
+        for node in _long(nodes, self._flowed):
+            if id(node) in self._nodes or id(node) in self.same:
+                continue
+            flowed = self._flowed.get(id(node), False)
+            is_new = flowed and id(node) not in chain
+            key = flowed, is_new, self._rounds.get(id(node), "")
+            groups.setdefault(key, []).append(node)
+        for (flowed, is_new, counter), several in groups.items():
+            delta = Symbol("delta") if Symbol("delta") not in self._taken else self._free("")
+            base = self._bases.setdefault("δ", delta) if flowed else None
+            base = base or self._bases.setdefault("", self._free(""))
+            old = groups.get((True, False, counter), ())
+            start = sum(id(node) in result for node in old) if is_new else 0
+            for i, node in enumerate(several, start):
+                self._number(node, base, i, start + len(several), set())
+
+    def _base(self, moment: Moment) -> Formula:
+        return _again(self.named(moment.name), moment.which, moment.several)
+
+    def at(self, moment: Moment) -> Formula:
+        """The symbol of a name at a time."""
+        base = self._base(moment)
+        return base if moment.time is None else self._at(base, moment.time)
+
+    def _at(self, base: Formula, time: Size) -> Formula:
+        index = self.size(time).formula
+        inner = base.parts[-1] if isinstance(base, FormulaRow) else base
+        numbered = (
+            isinstance(each, Script) and each.base == inner and isinstance(each.sub, Number)
+            for each in self._bases.values()
+        )
+        # h₀ may be another array than h at the time 0.
+        return _above(base, Fenced(index)) if any(numbered) else _below(base, index)
+
+    def size(self, size: Size | int) -> Part:
+        """A size in letters: 2 H, N − 1, ⌊N/2⌋."""
+        terms: list[Formula] = []
+        for atoms, coefficient in Size.of(size).terms:
+            factors = list(map(self._atom, atoms))
+            if abs(coefficient) != 1 or not factors:
+                factors.insert(0, Number(str(abs(coefficient))))
+            if terms or coefficient < 0:
+                terms.append(Sign("−" if coefficient < 0 else "+"))
+            terms.append(row(*factors))
+        if not terms:
+            return Part(Number("0"), ATOM)
+        return Part(row(*terms), ATOM if len(terms) == 1 else SUM)
+
+    def _atom(self, atom: str | Quotient) -> Formula:
+        if isinstance(atom, Quotient):
+            parts = self.size(atom.top).formula, self.size(atom.bottom).formula
+            return Fenced(row(parts[0], Sign("/"), parts[1]), "⌊")
+        return self.letter(atom)
 
     def __contains__(self, node: Node) -> bool:
         """True for a node that is written as a symbol wherever it is used."""
+        if (same := self.same.get(id(node))) is not None:
+            return same in self
         named = bool(node.name) or id(node) in self._nodes
         return named and node.op not in ("const", "size")
 
     def of(self, node: Node) -> Formula:
         """The symbol of a node that has one."""
+        if (same := self.same.get(id(node))) is not None:
+            return self.of(same)
         return self._nodes.get(id(node)) or self.named(node.name)
+
+    def counts(self, size: Size) -> bool:
+        """True for a place that changes from round to round."""
+        return not size.letters.isdisjoint(set(self._rounds.values()))
 
     def named(self, name: str) -> Formula:
         """The symbol of a name; an adjoint is d and the symbol of what it belongs to."""
@@ -142,15 +317,22 @@ class NodeSymbols:
         return next(found for found in _numbered(Symbol(first)) if found not in taken)
 
 
-def _long(nodes: Sequence[Node]) -> Iterator[Node]:
+def _is_left(node: Node) -> bool:
+    """True for what a loop leaves."""
+    return node.op == "part" and node.args[0].op == "loop"
+
+
+def _long(nodes: Sequence[Node], flowed: Mapping[int, bool]) -> Iterator[Node]:
     """Nodes without a name whose formulas are too long to be written out at each use."""
     uses = Counter(id(arg) for node in nodes for arg in node.args)
     lengths: dict[int, int] = {}
+    again = {False: _LONG_AGAIN, True: _ADJOINT_AGAIN}
     for node in nodes:
-        length = 1 + sum(lengths.get(id(arg), 1) for arg in node.args)
+        own = _CHOICE if node.op == "where" else 1
+        length = own + sum(lengths.get(id(arg), 1) for arg in node.args)
         if node.name or node.op in ("const", "input", "loop", "part", "size"):
             length = 1
-        elif length >= (_LONG if uses[id(node)] == 1 else _LONG_AGAIN):
+        elif length >= (_LONG if uses[id(node)] == 1 else again[flowed.get(id(node), False)]):
             length = 1
             yield node
         lengths[id(node)] = length
@@ -164,6 +346,22 @@ def _letters(nodes: Iterable[Node]) -> Iterator[str]:
         if node.op == "loop":
             loop: Loop = node.attrs["loop"]
             yield from sorted(loop.count.letters)
+
+
+def _below(base: Formula, index: Formula) -> Formula:
+    """A symbol with an index; of an adjoint dx it is that of x."""
+    if isinstance(base, FormulaRow):
+        *before, last = base.parts
+        return row(*before, _below(last, index))
+    return subscript(base, index)
+
+
+def _above(base: Formula, index: Formula) -> Formula:
+    if isinstance(base, FormulaRow):
+        *before, last = base.parts
+        return row(*before, _above(last, index))
+    whole = base if isinstance(base, Script) else Script(base)
+    return Script(whole.base, whole.sub, index if whole.sup is None else row(whole.sup, index))
 
 
 def _numbered(base: Formula) -> Iterator[Formula]:
