@@ -333,3 +333,13 @@ def test_an_array_along_which_the_forward_jumps_is_named():
     ends = (_partial_likelihood(examples[0] + s * way, *examples[1:]) for s in (1e-6, -1e-6))
     up, down = ends
     assert derived.backward(1.0, cache)[0] @ way == pytest.approx((up - down) / 2e-6, rel=1e-6)
+
+
+def fitted(x, y):
+    """A line through points: of fewer points than numbers there is none."""
+    return np.linalg.solve(x.T @ x, x.T @ y)
+
+
+def test_sizes_without_an_inverse_tell_nothing():
+    derived = hg.derive(fitted, np.random.default_rng(2).standard_normal((5, 2)), np.ones(5))
+    assert not derived.fixed

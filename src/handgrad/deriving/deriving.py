@@ -234,7 +234,7 @@ class Deriving:
 
     def _refuse_changes(self, sampler: Sampler) -> None:
         """Raises UnreadableError for a forward that changes what it goes by."""
-        values = sampler.draw(np.random.default_rng(5), sampler.lengths())
+        values = sampler.draw(np.random.default_rng(5), sampler.lengths(), examples=True)
         results = called(self.forward.twice, sampler.arguments.parameters, values)
         one, again = map(flat, results)
         if not all(map(_is_same, one, again)):

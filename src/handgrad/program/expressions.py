@@ -231,7 +231,7 @@ class Expressions(ABC):
             operand = operand.args[0]
         if not self.is_number(operand):
             mixed = operand.kind == "i" or self._is_truth(node, operand)
-            if node.kind == "f" and self.like and mixed:
+            if node.kind in "fc" and self.like and mixed:
                 return self.as_float(operand)
             if self.library.name == "torch" and (node.op, operand.kind) == ("subtract", "b"):
                 return f"{self.arg(operand, 8)}.to({self.alias}.int64)"
@@ -245,6 +245,13 @@ class Expressions(ABC):
             return False
         floats = any(a.kind == "f" and not self.is_number(a) for a in node.args)
         return node.op == "subtract" or not floats
+
+    def converted(self, node: Node, kind: str) -> str:
+        """An array as one of floats or of complex numbers for PyTorch."""
+        if kind == "f":
+            return self.as_float(node)
+        own = f"{self.float}.to_complex()" if self.like else f"{self.alias}.complex128"
+        return f"{self.arg(node, 8)}.to({own})"
 
     def as_float(self, node: Node) -> str:
         """An array of integers or truths as one of floats."""

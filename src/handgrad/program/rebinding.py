@@ -67,7 +67,8 @@ class Rebinder:
         if jax_module.has_own_rule(x):
             return self._refused(x, type(x).__name__)
         if parameters.is_autograd_function(x):
-            return types.SimpleNamespace(apply=self._refused(x, "torch.autograd.Function"))
+            refused = self._refused(x, "torch.autograd.Function")
+            return self._keep(x, types.SimpleNamespace(apply=refused))
         if (own := jax_module.within_jax(x)) is not None:
             return self.shown(own)
         if (found := jax_module.shown_function_of(x)) is not None:
@@ -80,6 +81,8 @@ class Rebinder:
             return self._function(x)
         if isinstance(x, functools._lru_cache_wrapper):
             return self.shown(x.__wrapped__)
+        if (own := parameters.scripted(x)) is not None:
+            return self.shown(own)
         if type(x) in (list, tuple, dict, OrderedDict):
             return self._nest(x)
         if (array := tensors.of_tensor(x)) is not None:

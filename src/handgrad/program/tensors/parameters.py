@@ -30,6 +30,11 @@ def is_autograd_function(x: Any) -> bool:
     return isinstance(x, type) and _is_kind(x, "torch.autograd.function", "Function")
 
 
+def scripted(x: Any) -> Any:
+    """The function that torch.jit.script compiled; None for other things."""
+    return x._torchdynamo_inline if _is_of(x, "torch.jit", "ScriptFunction") else None
+
+
 def _is_of(x: Any, module: str, name: str) -> bool:
     return _is_kind(type(x), module, name)
 
@@ -137,15 +142,17 @@ def unchanged(keepers: Iterable[Any]) -> Iterator[None]:
     parts = {
         id(part): part for x in keepers for part in (x.modules() if is_module(x) else [x])
     }.values()
-    before = [(part, vars(part)) for part in parts]
+    own = [vars(part) for part in parts]
+    before = [dict(each) for each in own]
     copies: dict[int, Any] = {}
     try:
-        for part, own in before:
-            object.__setattr__(part, "__dict__", _copied(own, copies))
+        for each in own:  # not all objects let their dict be replaced, such as open files
+            each.update({name: _copied(value, copies) for name, value in each.items()})
         yield
     finally:
-        for part, own in before:
-            object.__setattr__(part, "__dict__", own)
+        for each, values in zip(own, before, strict=True):
+            each.clear()
+            each.update(values)
 
 
 def _copied(value: Any, copies: dict[int, Any]) -> Any:
