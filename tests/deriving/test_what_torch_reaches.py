@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 
-import handgrad as hg
 from tests.deriving.of_torch import assert_equal_to_torch
 
 torch = pytest.importorskip("torch")

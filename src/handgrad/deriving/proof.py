@@ -7,14 +7,23 @@ float32, and at points where the pieces of a forward meet.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from handgrad.deriving.arguments import Path, Setting, at, flat, mapped, parts_of, with_parts
+from handgrad.deriving.arguments import Path, Setting, at, flat
+from handgrad.deriving.moving import (
+    copied,
+    largest,
+    mapped_arrays,
+    moved,
+    replaced,
+    rounded,
+    single,
+)
 from handgrad.deriving.pair import DerivedPair
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.deriving.samples import Sampler, called
@@ -39,7 +48,7 @@ _DOUBLE: Final = Tolerances(1e-9, (1e-6, 1e-5, 1e-4, 1e-3, 1e-7, 1e-8), 2e-6, 1e
 #: Those of a forward that makes its arrays single.
 _SINGLE: Final = Tolerances(1e-5, (1e-2, 3e-3, 3e-2), 1e-3, 1e-2, 2e-2, 4e-2)
 #: Differences with two steps tell of one slope where they differ by no more than this part.
-_ALIKE: Final = 1e-3
+ALIKE: Final = 1e-3
 #: Primitives whose derivatives go by the gaps between the values that they find.
 _DECOMPOSITIONS: Final = frozenset({"eigh", "eig", "svd"})
 #: Of more arrays than these, several are moved at once where pieces meet.
@@ -89,6 +98,11 @@ class Proof:
         """Return whether the forward takes a matrix apart, by values that may be equal."""
         return any(node.op in _DECOMPOSITIONS for node in self._nodes())
 
+    @cached_property
+    def detaches(self) -> bool:
+        """Return whether the forward takes some of its values as constant."""
+        return any(node.op == "stop" for node in self._nodes())
+
     def _nodes(self) -> Iterator[Node]:
         """The nodes of the forward, those in loops too."""
         waiting = [self.pair.traced.program]
@@ -137,7 +151,7 @@ class Proof:
         Arrays of integers, such as the edges of a graph, are drawn without what holds among them.
         """
         try:
-            if self._forward(trial)[2]:
+            if self.forward(trial)[2]:
                 return False
         except UnprovedError:  # which the trial says where the user's own forward does not fail
             pass
@@ -145,7 +159,7 @@ class Proof:
         if own is None or not all(x.size and self._is_known(x) for x in own):
             return False
         # A matrix without an inverse at these sizes has one by rounding, which tells nothing.
-        near = self._own(mapped_arrays(trial.values, _rounded), trial.values)
+        near = self._own(mapped_arrays(trial.values, rounded), trial.values)
         return near is None or all(map(self._is_same, near, own))
 
     def _is_same(self, a: Any, b: Any) -> bool:
@@ -164,7 +178,7 @@ class Proof:
         own = self._own(trial.values)
         if own is None and not trial.is_first:
             return
-        y, cache, refused = self._forward(trial)
+        y, cache, refused = self.forward(trial)
         if refused:
             return
         ys = flat(y)
@@ -181,7 +195,7 @@ class Proof:
                 raise UnprovedError("the forward has values that are not finite on its example")
             return
         dys = cotangents(np.random.default_rng(5), own)
-        gradients = self._backward(dys, cache, trial.said)
+        gradients = self.backward(dys, cache, trial.said)
         for path, gradient in zip(self.pair.wanted, gradients, strict=True):
             self._along(trial, path, gradient, dys, own)
 
@@ -219,7 +233,7 @@ class Proof:
                 f"({exact:.6g}, {slopes[0]:.6g})"
             )
             pairs = itertools.pairwise(sorted(slope for slope in slopes if np.isfinite(slope)))
-            refusal.is_rough = not any(abs(a - b) <= _ALIKE * (abs(a) + abs(b)) for a, b in pairs)
+            refusal.is_rough = not any(abs(a - b) <= ALIKE * (abs(a) + abs(b)) for a, b in pairs)
             if refusal.is_rough and len(self.pair.wanted) > 1:
                 refusal.array = name
             raise refusal
@@ -254,10 +268,10 @@ class Proof:
         rng, side = np.random.default_rng(8), self.tolerances.side
         dys = [rng.standard_normal(np.shape(each)) for each in own]
         try:
-            y, cache, refused = self._forward(trial)
+            y, cache, refused = self.forward(trial)
             if refused or not all(np.allclose(a, b) for a, b in zip(flat(y), own, strict=True)):
                 return  # at a tie, whose order libraries do not say
-            gradients = self._backward(dys, cache, trial.said)
+            gradients = self.backward(dys, cache, trial.said)
         except UnprovedError as error:
             if isinstance(error.__cause__, np.linalg.LinAlgError):
                 return  # a decomposition has no derivative there
@@ -344,12 +358,12 @@ class Proof:
     def _single(self) -> None:
         """Raises UnprovedError where gradients of float32 are not float32, or far from right."""
         values = self.sampler.draw(np.random.default_rng(9), self.sampler.lengths(), examples=True)
-        y, cache, refused = self._forward(Trial(values, "its example"))
+        y, cache, refused = self.forward(Trial(values, "its example"))
         if refused:
             return
         rng = np.random.default_rng(10)
         dys = cotangents(rng, flat(y))
-        wanted = self._backward(dys, cache, "its example")
+        wanted = self.backward(dys, cache, "its example")
         low = single(values)
         with np.errstate(all="ignore"):
             y, cache = called(self.functions["forward"], self.sampler.arguments.parameters, low)
@@ -357,7 +371,7 @@ class Proof:
             if not self.pair.floats_alike and self._widens(kinds, low):
                 raise WiderError
             given = [dy.astype(kind) for dy, kind in zip(dys, kinds, strict=True)]
-            found = self._backward(given, cache, "arrays are of float32")
+            found = self.backward(given, cache, "arrays are of float32")
         for k, (one, two) in enumerate(zip(found, wanted, strict=True)):
             if np.asarray(one).dtype != np.float32 and np.float64 not in kinds:
                 raise DoubleError(k)
@@ -387,7 +401,7 @@ class Proof:
         except Exception:  # arguments that it does not take
             return None
 
-    def _forward(self, trial: Trial) -> tuple[Any, Any, bool]:
+    def forward(self, trial: Trial) -> tuple[Any, Any, bool]:
         """The emitted forward's results, and whether it refuses these arguments in a sentence."""
         try:
             with np.errstate(all="ignore"):
@@ -408,7 +422,7 @@ class Proof:
             ) from error
         return y, cache, False
 
-    def _backward(self, dys: list[Any], cache: Any, said: str) -> list[Any]:
+    def backward(self, dys: list[Any], cache: Any, said: str) -> list[Any]:
         try:
             with np.errstate(all="ignore"):
                 found = self.functions["backward"](tuple(dys) if len(dys) > 1 else dys[0], cache)
@@ -443,52 +457,6 @@ def other_values(setting: Setting) -> tuple[Any, ...]:
     if isinstance(value, int):
         return value + 1, 2 * value
     return 1.25 * value + 0.1, 0.5 * value + 0.05
-
-
-def replaced(values: Any, path: Path, new: Any) -> Any:
-    """A tree with another leaf at a path."""
-    if not path:
-        return new
-    first, rest = path[0], path[1:]
-    if isinstance(values, dict):
-        return {k: replaced(v, rest, new) if k == first else v for k, v in values.items()}
-    if (parts := parts_of(values)) is not None:
-        return with_parts(values, {**parts, str(first): replaced(parts[str(first)], rest, new)})
-    return type(values)(replaced(v, rest, new) if k == first else v for k, v in enumerate(values))
-
-
-def moved(values: Any, ways: Mapping[Path, Any], step: float) -> Any:
-    """A tree with some leaves moved along directions of theirs."""
-    for path, way in ways.items():
-        values = replaced(values, path, np.asarray(at(values, path), float) + step * way)
-    return values
-
-
-def copied(values: Any) -> Any:
-    """A tree whose arrays may be changed."""
-    return mapped_arrays(values, lambda x: x.copy())
-
-
-def single(values: Any) -> Any:
-    """A tree whose arrays of floats are of single precision."""
-    return mapped_arrays(values, lambda x: x.astype(np.float32) if x.dtype.kind == "f" else x)
-
-
-def mapped_arrays(values: Any, function: Callable[[Any], Any]) -> Any:
-    return mapped(values, lambda x: function(x) if isinstance(x, np.ndarray) else x)
-
-
-def _rounded(x: Any) -> Any:
-    """The same floats but for rounding: every other one by the next that there is."""
-    if x.dtype.kind != "f":
-        return x
-    ways = np.where(np.arange(x.size).reshape(x.shape) % 2, np.inf, x)
-    return np.nextafter(x, ways)
-
-
-def largest(x: Any) -> float:
-    """The largest finite size of an element."""
-    return float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x)))
 
 
 def cotangents(rng: np.random.Generator, results: list[Any]) -> list[np.ndarray[Any, Any]]:
