@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -76,6 +76,8 @@ class Expressions(ABC):
         #: The statement that changes an array in place, by the array.
         self.taken: dict[int, Node] = {}
         self.uses_math = False
+        #: What writes the statements that stand behind those of a node.
+        self.behind: Callable[[Node], None] = lambda node: None
 
     # Names and sizes
 
