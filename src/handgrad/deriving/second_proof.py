@@ -14,8 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.deriving.arguments import Path, at, flat
+from handgrad.deriving.beside import Trial, cotangents
 from handgrad.deriving.moving import moved
-from handgrad.deriving.proof import ALIKE, Proof, Trial, cotangents
+from handgrad.deriving.proof import ALIKE, Proof
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.deriving.samples import called
 from handgrad.deriving.second import Second
