@@ -120,8 +120,24 @@ class Proof(Beside):
         dys = cotangents(np.random.default_rng(5), own)
         gradients = self.backward(dys, cache, trial.said)
         found = dict(zip(self.pair.wanted, gradients, strict=True))
+        if self.pair.traced.world.own_rules:
+            self._as_own_rules(trial, found, dys)
         for path in self._unsure(trial, found, dys, own):
             self._along(trial, path, found[path], dys, own)
+
+    def _as_own_rules(self, trial: Trial, gradients: Mapping[Path, Any], dys: list[Any]) -> None:
+        """Gradients that a forward gives by itself have to be those that are derived."""
+        traced = self.pair.traced
+        arrays = [at(trial.values, path) for path in gradients]
+        wanted = traced.forward.gradients(traced.arguments, trial.values, dys, arrays)
+        for path, own in zip(gradients, wanted, strict=True):
+            by = self.tolerances.near * (largest(own) + largest(gradients[path]))
+            if not np.allclose(own, gradients[path], rtol=0, atol=by, equal_nan=True):
+                names = " and ".join(sorted(traced.world.own_rules))
+                raise UnprovedError(
+                    f"{names} is a torch.autograd.Function with a gradient of its own, which is "
+                    "not that of its forward; write what it computes without it"
+                )
 
     def _unsure(
         self, trial: Trial, gradients: Mapping[Path, Any], dys: list[Any], own: list[Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any, Final, NamedTuple
 
 import scipy.linalg
@@ -33,6 +34,22 @@ def solve(a: Any, b: Any, *, left: bool = True) -> Any:
         of_vectors = b.ndim > 1 and b.ndim == a.ndim - 1 and b.shape == a.shape[:-1]
         return xp.linalg.solve(a, b[..., None])[..., 0] if of_vectors else xp.linalg.solve(a, b)
     return xp.swapaxes(xp.linalg.solve(xp.swapaxes(a, -1, -2), xp.swapaxes(b, -1, -2)), -1, -2)
+
+
+def _with_info(name: str, function: Any, result: str) -> None:
+    """A function that says beside its result whether it failed, which it never does here."""
+    make: Any = namedtuple  # of names that are known here alone
+    kind = make(name, (result, "info"))
+
+    def told(a: Any, *args: Any, check_errors: bool = False, **kwargs: Any) -> Any:
+        return kind(function(a, *args, **kwargs), xp.zeros(a.shape[:-2], dtype=int))
+
+    enter(f"linalg.{name}", told)
+
+
+_with_info("solve_ex", solve, "result")
+_with_info("inv_ex", xp.linalg.inv, "inverse")
+_with_info("cholesky_ex", cholesky, "L")
 
 
 @torch_function("linalg.solve_triangular")

@@ -30,6 +30,20 @@ def is_autograd_function(x: Any) -> bool:
     return isinstance(x, type) and _is_kind(x, "torch.autograd.function", "Function")
 
 
+class Context:
+    """What a torch.autograd.Function keeps for its backward, which nobody reads here."""
+
+    def __init__(self, count: int) -> None:
+        self.needs_input_grad = (True,) * count
+
+    def save_for_backward(self, *_: Any) -> None:
+        """Keeps nothing."""
+
+    save_for_forward = mark_dirty = mark_non_differentiable = set_materialize_grads = (
+        save_for_backward
+    )
+
+
 def scripted(x: Any) -> Any:
     """The function that torch.jit.script compiled; None for other things."""
     return x._torchdynamo_inline if _is_of(x, "torch.jit", "ScriptFunction") else None
