@@ -379,3 +379,15 @@ def test_a_gradient_may_be_no_number_at_the_end_of_a_domain_alone():
 
     with pytest.raises(MeetingError, match="where x is 0"):
         _with_backward(derived.proof, near_the_end).run()
+
+
+def inflated(rate, count):
+    """Counts are floats, of which 0 has a likelihood of its own."""
+    return np.where(count == 0, np.log1p(np.exp(-rate)), count * np.log(rate) - rate)
+
+
+def test_a_label_at_which_the_forward_jumps_from_both_sides_is_named():
+    rate, count = np.array([0.3, 0.7, 1.2]), np.array([0.0, 2.0, 1.0])
+    with pytest.raises(UnreadableError, match="or wrt without count, along which it is not smooth"):
+        hg.derive(inflated, rate, count)
+    assert hg.derive(inflated, rate, count, wrt=["rate"])

@@ -30,6 +30,9 @@ from handgrad.deriving.samples import called
 
 #: Differences with two steps tell of one slope where they differ by no more than this part.
 ALIKE: Final = 1e-3
+#: At a label, such as where a count is 0, the forward jumps from both sides: by this many times
+#: what a bend of its slope could be.
+_JUMP: Final = 1e3
 #: By how much one goes less or more far then, and the part of a slope that the others would hide.
 _FARTHER: Final = (0.1, 10.0)
 _HIDDEN: Final = 0.01
@@ -180,7 +183,7 @@ class Proof(Beside):
         way = np.random.default_rng(6).standard_normal(x.shape)
         exact = float(np.sum(gradient * way))
         size = float(np.sum(np.abs(gradient * way))) + weight(own, dys)
-        slopes = []
+        slopes, is_alone = [], False
         for step in self.tolerances.steps:
             h = step * max(1.0, float(np.max(np.abs(x), initial=0.0)))
             ends = [
@@ -190,6 +193,8 @@ class Proof(Beside):
             if ends[0] is None or ends[1] is None:
                 continue
             slopes.append(slope_of(ends[0], ends[1], dys, 2 * h))
+            bend = slope_of(ends[0], own, dys, h) - slope_of(own, ends[1], dys, h)
+            is_alone = is_alone or abs(bend) > _JUMP * (abs(slopes[-1]) + size)
             if (
                 abs(slopes[-1] - exact)
                 <= self.tolerances.near * (abs(exact) + size) + 1e-9 / step * 1e-6
@@ -201,7 +206,8 @@ class Proof(Beside):
                 f"({exact:.6g}, {slopes[0]:.6g})"
             )
             pairs = itertools.pairwise(sorted(slope for slope in slopes if np.isfinite(slope)))
-            refusal.is_rough = not any(abs(a - b) <= ALIKE * (abs(a) + abs(b)) for a, b in pairs)
+            is_told = any(abs(a - b) <= ALIKE * (abs(a) + abs(b)) for a, b in pairs)
+            refusal.is_rough = is_alone or not is_told
             if refusal.is_rough and len(self.pair.wanted) > 1:
                 refusal.array = name
             raise refusal
