@@ -91,3 +91,20 @@ def test_places_are_given_in_a_tuple() -> None:
     torch = pytest.importorskip("torch")
     x = np.random.default_rng(8).standard_normal((4, 5))
     assert_equal_to_torch(lambda x: torch.abs(x[:, (0, 2)]) * x[(1, 3), :2].sum(), {"x": x}, [x])
+
+
+def _loads(x: Any) -> Any:
+    """The share of an expert's rows, as a loss has it that balances them."""
+    return ((x > 0).mean(0) * np.tanh(x)).sum()
+
+
+def test_a_mean_of_truths_is_as_long_as_the_arrays() -> None:
+    jax = pytest.importorskip("jax")
+    derived, names = hg.derive(_loads, x=("N", "D")), {}
+    exec(derived.to("jax"), names)
+    x = np.random.default_rng(3).standard_normal((7, 4))
+    wanted = derived.backward(np.float64(1), derived.forward(x)[1])
+    with jax.enable_x64(True):
+        _, cache = names["forward"](jax.numpy.asarray(x))
+        found = names["backward"](jax.numpy.ones(()), cache)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)

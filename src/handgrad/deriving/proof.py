@@ -147,9 +147,11 @@ class Proof(Beside):
     ) -> list[Path]:
         """The arrays to be moved alone: of many those that the rest would hide.
 
-        Many are moved at once first, along random directions. A wrong gradient shows there, for
-        directions across which it is wrong by nothing have no share of all; so that none is hidden
-        by rounding of the others, each goes as far as makes its part about as large as theirs.
+        Many are moved at once first, each along a random direction. An error of any of them shows
+        there, for a random direction is at a right angle to it with probability 0, and errors of
+        two cancel as seldom. So that none is hidden by the size of the others, each goes as far as
+        makes its part about as large as theirs; one whose part stays small is moved alone, and so
+        are all where the sum is not that of differences.
         """
         xs = {path: np.asarray(at(trial.values, path), float) for path in gradients}
         if len(xs) <= MOST_ARRAYS or any(np.shape(gradients[p]) != x.shape for p, x in xs.items()):

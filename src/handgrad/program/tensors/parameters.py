@@ -46,7 +46,8 @@ class Context:
 
 def scripted(x: Any) -> Any:
     """The function that torch.jit.script compiled; None for other things."""
-    return x._torchdynamo_inline if _is_of(x, "torch.jit", "ScriptFunction") else None
+    is_scripted = _is_of(x, "torch.jit", "ScriptFunction")
+    return getattr(x, "_torchdynamo_inline", None) if is_scripted else None
 
 
 def _is_of(x: Any, module: str, name: str) -> bool:
