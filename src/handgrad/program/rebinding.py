@@ -219,7 +219,7 @@ class _WithOwnRule:
     def apply(self, *args: Any) -> Any:
         world().own_rules.add(self._function.__name__)
         takes_context = "setup_context" not in vars(self._function)
-        context = [parameters.Context(len(args))] if takes_context else []
+        context = [parameters.FunctionContext(len(args))] if takes_context else []
         return self.forward(*context, *args)
 
     def __getattr__(self, name: str) -> Any:

@@ -30,7 +30,7 @@ def is_autograd_function(x: Any) -> bool:
     return isinstance(x, type) and _is_kind(x, "torch.autograd.function", "Function")
 
 
-class Context:
+class FunctionContext:
     """What a torch.autograd.Function keeps for its backward, which nobody reads here."""
 
     def __init__(self, count: int) -> None:
