@@ -5,7 +5,8 @@ import pytest
 
 import handgrad as hg
 from handgrad.deriving.deriving import Deriving
-from handgrad.deriving.proof import MeetingError, Proof
+from handgrad.deriving.meetings import MeetingError
+from handgrad.deriving.proof import Proof
 from handgrad.deriving.refusals import UnprovedError, UnreadableError
 
 N = ("N",)
@@ -333,3 +334,60 @@ def test_an_array_along_which_the_forward_jumps_is_named():
     ends = (_partial_likelihood(examples[0] + s * way, *examples[1:]) for s in (1e-6, -1e-6))
     up, down = ends
     assert derived.backward(1.0, cache)[0] @ way == pytest.approx((up - down) / 2e-6, rel=1e-6)
+
+
+def fitted(x, y):
+    """A line through points: of fewer points than numbers there is none."""
+    return np.linalg.solve(x.T @ x, x.T @ y)
+
+
+def test_sizes_without_an_inverse_tell_nothing():
+    derived = hg.derive(fitted, np.random.default_rng(2).standard_normal((5, 2)), np.ones(5))
+    assert not derived.fixed
+
+
+def scaled_sum(*xs):
+    """Arrays whose gradients are of sizes from 1 to 1e-4."""
+    return sum(np.sin(x) * 0.3**k for k, x in enumerate(xs))
+
+
+@pytest.mark.parametrize("place", range(9))
+def test_a_wrong_gradient_among_many_is_found(place):
+    proof = hg.derive(scaled_sum, *[N] * 9).proof
+
+    def wrong(right, dy, cache):
+        return tuple(dx * (1.5 if k == place else 1) for k, dx in enumerate(right(dy, cache)))
+
+    right = proof.functions["backward"]
+    with pytest.raises(UnprovedError, match=f"dxs_{place} differs"):
+        _with_backward(proof, lambda dy, cache: wrong(right, dy, cache)).run()
+
+
+def cancelled(x, m):
+    """At x of 0 a division by 0 cancels, and below 0 the root is no number."""
+    t = m / np.sqrt(x)
+    return (1 - np.exp(-np.abs(t))) / t
+
+
+def test_a_gradient_may_be_no_number_at_the_end_of_a_domain_alone():
+    derived = hg.derive(cancelled, x=N, m=N)
+    right = derived.proof.functions["backward"]
+
+    def near_the_end(dy, cache):
+        root = cache[0]
+        return tuple(dx * np.where(root < 0.3, np.nan, 1) for dx in right(dy, cache))
+
+    with pytest.raises(MeetingError, match="where x is 0"):
+        _with_backward(derived.proof, near_the_end).run()
+
+
+def inflated(rate, count):
+    """Counts are floats, of which 0 has a likelihood of its own."""
+    return np.where(count == 0, np.log1p(np.exp(-rate)), count * np.log(rate) - rate)
+
+
+def test_a_label_at_which_the_forward_jumps_from_both_sides_is_named():
+    rate, count = np.array([0.3, 0.7, 1.2]), np.array([0.0, 2.0, 1.0])
+    with pytest.raises(UnreadableError, match="or wrt without count, along which it is not smooth"):
+        hg.derive(inflated, rate, count)
+    assert hg.derive(inflated, rate, count, wrt=["rate"])

@@ -1,9 +1,12 @@
 """Derivatives of derivatives beside PyTorch's double backward, loops included."""
 
+from functools import cached_property
+
 import numpy as np
 import pytest
 
 import handgrad as hg
+from handgrad.deriving.second import Second
 
 torch = pytest.importorskip("torch")
 
@@ -169,3 +172,28 @@ def test_what_a_forward_keeps_is_compared_as_it_was(function, shapes):
     vectors = tuple(rng.standard_normal(each.shape) for each in several)
     ddy, *_ = second.backward(vectors if len(several) > 1 else vectors[0], again)
     np.testing.assert_allclose(ddy, sum(map(np.vdot, vectors, several)))
+
+
+def films(n, d):
+    """Products of complex matrices, of which some elements are real."""
+    m = np.eye(2, dtype=complex)
+    for k in range(len(d)):
+        c, s = np.cos(n[k] * d[k]), np.sin(n[k] * d[k])
+        m = m @ np.array([[c, 1j * s / n[k]], [1j * n[k] * s, c]])
+    return np.abs(m) ** 2
+
+
+def test_complex_values_are_put_among_real_ones():
+    arrays = [np.random.default_rng(3).random(4) + 0.5 for _ in range(2)]
+    assert_jvp_of_differences(films, {"n": ("N",), "d": ("N",)}, arrays)
+
+
+@pytest.mark.parametrize("name", ["jvp", "hvp"])
+def test_a_wrong_product_is_refused(name, monkeypatch):
+    derived = hg.derive(lambda x: np.tanh(x).sum(), x=("N",))
+    written = Second.function.func
+    wrong = cached_property(lambda self: lambda *given: 1.01 * written(self)(*given))
+    monkeypatch.setattr(Second, "function", wrong)
+    wrong.__set_name__(Second, "function")
+    with pytest.raises(hg.errors.ArgumentError, match="the product with the"):
+        getattr(derived, name)

@@ -13,9 +13,10 @@ from handgrad.data.files import as_path
 from handgrad.deriving import modules, second
 from handgrad.deriving.derived import Derived
 from handgrad.deriving.lengths import with_lengths
-from handgrad.deriving.proof import DoubleError
+from handgrad.deriving.proof import DoubleError, Proof
 from handgrad.deriving.refusals import UnprovedError, refused
 from handgrad.deriving.second import Second
+from handgrad.deriving.second_proof import prove_hvp, prove_jvp
 from handgrad.deriving.story import document
 from handgrad.errors import ArgumentError
 from handgrad.program.libraries import LIBRARIES
@@ -54,7 +55,7 @@ class Derivation(Derived):
 
         tangents: that of each array that has a gradient, bare where there is one.
         """
-        function: Callable[..., Any] = self._jvp.compiled()
+        function: Callable[..., Any] = self._jvp.function
         return function
 
     @cached_property
@@ -63,7 +64,7 @@ class Derivation(Derived):
 
         Where the result is a number and dy is 1, this is the product of the Hessian with vectors.
         """
-        function: Callable[..., Any] = self._hvp.compiled()
+        function: Callable[..., Any] = self._hvp.function
         return function
 
     @property
@@ -76,11 +77,19 @@ class Derivation(Derived):
 
     @cached_property
     def _jvp(self) -> Second:
-        return second.jvp(self.pair, self.chain.gradients)
+        return self._proved(second.jvp(self.pair, self.chain.gradients), prove_jvp)
 
     @cached_property
     def _hvp(self) -> Second:
-        return second.hvp(self.pair, self.chain.gradients)
+        return self._proved(second.hvp(self.pair, self.chain.gradients), prove_hvp)
+
+    def _proved(self, found: Second, prove: Callable[[Proof, Second], None]) -> Second:
+        try:
+            prove(self.proof, found)
+        except UnprovedError as error:
+            function = self.pair.traced.forward.function
+            raise refused(str(error), function, "a forward that stands its proof") from error
+        return found
 
     def notes(self, path: str | os.PathLike[str] | None = None) -> Notes:
         """The derivation as a page, written to a file of its suffix if one is given.

@@ -26,8 +26,9 @@ from handgrad.deriving.arguments import (
 from handgrad.deriving.derivation import Derivation
 from handgrad.deriving.derived import ChainRule
 from handgrad.deriving.guards import fixed_letters, holds, size_rules
+from handgrad.deriving.meetings import MeetingError
 from handgrad.deriving.pair import DerivedPair, assemble
-from handgrad.deriving.proof import DoubleError, MeetingError, Proof, WiderError
+from handgrad.deriving.proof import DoubleError, Proof, WiderError
 from handgrad.deriving.refusals import ByChanceError, UnprovedError, UnreadableError, refused
 from handgrad.deriving.reverse import gradient
 from handgrad.deriving.samples import Sampler, called
@@ -234,7 +235,7 @@ class Deriving:
 
     def _refuse_changes(self, sampler: Sampler) -> None:
         """Raises UnreadableError for a forward that changes what it goes by."""
-        values = sampler.draw(np.random.default_rng(5), sampler.lengths())
+        values = sampler.draw(np.random.default_rng(5), sampler.lengths(), examples=True)
         results = called(self.forward.twice, sampler.arguments.parameters, values)
         one, again = map(flat, results)
         if not all(map(_is_same, one, again)):

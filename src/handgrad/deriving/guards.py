@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import keyword
 import operator
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,10 +18,6 @@ if TYPE_CHECKING:
 
 _SIGNS: Final = {f"__{each.method}__": each.text for each in COMPARISONS}
 _OPPOSITE: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-#: A name, what assigns in a statement, and the indent of a statement in a loop.
-_NAME: Final = re.compile(r"\b[A-Za-z_]\w*")
-_ASSIGNS: Final = re.compile(r" (?:[-+*/@%&|^]|//|\*\*)?= ")
-_INSIDE: Final = " " * 8
 
 
 def size_rules(world: World) -> Iterator[tuple[str, Size, Size]]:
@@ -107,52 +101,33 @@ def _always(size: Size, lengths: Collection[str]) -> bool:
     return all(c > 0 and all(atom in lengths for atom in atoms) for atoms, c in size.terms)
 
 
-def guarded(e: Emitter, world: World) -> list[str]:
-    """The statements of a function with its branches on values.
+class ValueGuards:
+    """Branches on values: the emitted function is for the way that the example took.
 
-    Each stands right behind the statement that makes the last of the values that it asks for:
-    those after it may fail where it does not hold.
+    Each is written where its node is: what follows may fail where it does not hold.
     """
-    lines = list(e.lines)
-    for test, otherwise in conditions(e, world):
-        asked = {*_NAME.findall(test)} - {*keyword.kwlist, e.alias, e.math}
-        makers = (k for k, line in enumerate(lines) if not asked.isdisjoint(_changed(line)))
-        place = 1 + max(makers, default=-1)
-        while place < len(lines) and lines[place].startswith(_INSIDE):  # of a loop
-            place += 1
-        lines[place:place] = [test, otherwise]
-    return lines
 
+    def __init__(self, e: Emitter, world: World) -> None:
+        self.e = e
+        self.nodes = [node for relation, node, _, _ in world.guards if relation == "true"]
+        self._outcomes = {id(g[1]): g[3] for g in world.guards if g[0] == "true"}
+        self._seen: set[str] = set()
 
-def _changed(line: str) -> Iterator[str]:
-    """The names that a statement may make or change: of one that assigns nothing, such as a loop
-    or np.add.at(y, …), those at its beginning.
-    """
-    if line.lstrip().startswith(("if ", "raise ")):
-        return iter(())
-    is_loop = line.lstrip().startswith("for ")
-    target = line.partition(" in ")[0] if is_loop else _ASSIGNS.split(line, maxsplit=1)[0]
-    return iter(_NAME.findall(target if is_loop or target != line else line.partition(",")[0]))
-
-
-def conditions(e: Emitter, world: World) -> Iterator[tuple[str, str]]:
-    """Branches on values: the emitted function is for the way that the example took."""
-    seen: set[str] = set()
-    for relation, node, _, outcome in world.guards:
-        if relation != "true":
-            continue
-        text, precedence = e.expression(node)
-        if text in seen:
-            continue
-        seen.add(text)
+    def __call__(self, node: Node) -> None:
+        if id(node) not in self._outcomes:
+            return
+        outcome = self._outcomes[id(node)]
+        text, precedence = self.e.expression(node)
+        if text in self._seen:
+            return
+        self._seen.add(text)
         shown = text if precedence == 9 else f"({text})"
-        test = f"    if {f'not {shown}' if outcome else shown}:"
         line = f"line {node.line}" if node.line else "the forward"
         what = text.replace('"', "'").replace("\\", "").replace("{", "").replace("}", "")
-        raising = (
-            f'        raise ValueError("{what} is {not outcome} at {line}; allowed: {outcome}")'
+        self.e.line(f"if {f'not {shown}' if outcome else shown}:")
+        self.e.line(
+            f'    raise ValueError("{what} is {not outcome} at {line}; allowed: {outcome}")'
         )
-        yield test, raising
 
 
 def _raising(test: str, what: str, allowed: str) -> Sequence[str]:
@@ -204,8 +179,3 @@ def written(value: Any) -> str | None:
 def written_default(value: Any) -> str:
     """A setting as it is written in a signature, and None for what has no such form."""
     return written(value) or "None"
-
-
-def values_of(world: World) -> list[Node]:
-    """The nodes that branches of the forward ask."""
-    return [node for relation, node, _, _ in world.guards if relation == "true"]

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from handgrad.deriving.arguments import Setting, Spec, flat, mapped, parts_of
+from handgrad.deriving.beside import cotangents
 from handgrad.deriving.guards import written_default
+from handgrad.deriving.moving import largest, single
 from handgrad.deriving.pair import DerivedPair
-from handgrad.deriving.proof import DoubleError, Proof, cotangents, largest, single
+from handgrad.deriving.proof import DoubleError, Proof
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.deriving.samples import called
 from handgrad.deriving.written import Written, run_source

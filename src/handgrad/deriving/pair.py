@@ -77,7 +77,7 @@ def alone(traced: Traced, name: str) -> Written:
         results = writing._forward()
         writing._count_masks()
         lines = writing._signature(name) + writing._head()
-        lines += guards.guarded(writing.e, traced.world)
+        lines += writing.e.lines
         lines.append(f"    return {', '.join(results)}")
     return Written(NUMPY, "\n".join(lines) + "\n", "", (), (), (writing.e,))
 
@@ -117,7 +117,7 @@ class _Writing:
         lines = [*unpacking, *(f"    {b.names.letters[x]} = {text}" for x, text in read.items())]
         self._count_masks()
         forward = self._signature() + self._head()
-        forward += guards.guarded(e, self.world)
+        forward += e.lines
         forward.append(f"    return {_listed(results)}, {packed}")
         backward = ["def backward(dy, cache):", *lines, *body]
         return Written(
@@ -183,11 +183,12 @@ class _Writing:
         for k, out in enumerate(outputs):
             if not out.name and any(out is n for n in self.pair.kept):
                 out.name = "y" if len(outputs) == 1 else f"y{k + 1}"
-        asked = guards.values_of(self.world)
-        wanted = Program(
-            traced.program.inputs, [*asked, *self.pair.forward.outputs, *self.pair.kept]
-        )
-        e.program(wanted, keep=map(id, self.pair.kept))
+        e.behind = behind = guards.ValueGuards(e, self.world)
+        wanted = [*behind.nodes, *self.pair.forward.outputs, *self.pair.kept]
+        for node in behind.nodes:
+            if id(node) in e.variables:
+                behind(node)
+        e.program(Program(traced.program.inputs, wanted), keep=map(id, self.pair.kept))
         return [e.text(out) for out in self.pair.forward.outputs]
 
     def _head(self) -> list[str]:

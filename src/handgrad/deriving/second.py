@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,16 +29,20 @@ from handgrad.program.node import Node, Program, within
 
 @dataclass(frozen=True)
 class Second:
-    """A function with its source; `name` is that of the function."""
+    """A function with its source; `name` is that of the function, whose first parameters are the
+    vectors that it is along.
+    """
 
     name: str
     written: Written
+    parameters: Mapping[str, inspect.Parameter]
 
     @property
     def source(self) -> str:
         return self.written.source_of("forward")
 
-    def compiled(self) -> Any:
+    @cached_property
+    def function(self) -> Any:
         return self.written.compiled()[self.name]
 
 
@@ -97,7 +102,7 @@ def _written(
     whole = replace(
         traced, arguments=arguments, program=program, inputs={**traced.inputs, **inputs}
     )
-    return Second(name, alone(whole, name))
+    return Second(name, alone(whole, name), arguments.parameters)
 
 
 @dataclass(frozen=True)

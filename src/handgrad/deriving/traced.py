@@ -58,6 +58,19 @@ class OwnForward:
             return [self.function(*args, **named) for _ in range(2)]
         return runner.run(args, named, Detached(), times=2)
 
+    def gradients(
+        self, arguments: Arguments, values: Mapping[str, Any], dys: list[Any], wanted: list[Any]
+    ) -> list[Any]:
+        """Those that its library has for some of the arrays among the values."""
+        runner = self._runner
+        assert isinstance(runner, OnTensors)
+
+        def run(*args: Any, **named: Any) -> list[Any]:
+            return runner.gradients(args, named, dys, wanted)
+
+        found: list[Any] = called(run, arguments.parameters, values)
+        return found
+
 
 _EQUALITIES: Final = ("equal", "not_equal")
 

@@ -5,7 +5,7 @@ What is used once is written where it is used, unless the user has a name for it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -48,7 +48,7 @@ class Emitter(Expressions):
             made = id(new) in named and new.op not in ("loop", "part", *CHANGES)
             if place is not None and made and last_read(old, body, named, program.outputs) <= place:
                 reused[id(new)] = self.variables[id(old)]
-        for node in body:
+        for node in self._each(body):
             if id(node) in self.variables or node.op in (*ONCE, "zeros", "part"):
                 continue
             for each in late.get(id(node), ()):
@@ -74,6 +74,12 @@ class Emitter(Expressions):
                     self.assign(node)
             elif len(self.text(node)) > 2 * LONG:
                 self.assign(node)
+
+    def _each(self, body: Sequence[Node]) -> Iterator[Node]:
+        """The nodes in their order, with what stands behind the statements of each."""
+        for node in body:
+            yield node
+            self.behind(node)
 
     def _several(self, node: Node, parts: Sequence[Node]) -> None:
         """The results of one function, those that nobody reads as an underscore."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -76,6 +76,8 @@ class Expressions(ABC):
         #: The statement that changes an array in place, by the array.
         self.taken: dict[int, Node] = {}
         self.uses_math = False
+        #: What writes the statements that stand behind those of a node.
+        self.behind: Callable[[Node], None] = lambda node: None
 
     # Names and sizes
 
@@ -231,7 +233,7 @@ class Expressions(ABC):
             operand = operand.args[0]
         if not self.is_number(operand):
             mixed = operand.kind == "i" or self._is_truth(node, operand)
-            if node.kind == "f" and self.like and mixed:
+            if node.kind in "fc" and self.like and mixed:
                 return self.as_float(operand)
             if self.library.name == "torch" and (node.op, operand.kind) == ("subtract", "b"):
                 return f"{self.arg(operand, 8)}.to({self.alias}.int64)"
@@ -245,6 +247,13 @@ class Expressions(ABC):
             return False
         floats = any(a.kind == "f" and not self.is_number(a) for a in node.args)
         return node.op == "subtract" or not floats
+
+    def converted(self, node: Node, kind: str) -> str:
+        """An array as one of floats or of complex numbers for PyTorch."""
+        if kind == "f":
+            return self.as_float(node)
+        own = f"{self.float}.to_complex()" if self.like else f"{self.alias}.complex128"
+        return f"{self.arg(node, 8)}.to({own})"
 
     def as_float(self, node: Node) -> str:
         """An array of integers or truths as one of floats."""

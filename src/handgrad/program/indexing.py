@@ -30,8 +30,8 @@ def template(node: Node, key: Any) -> tuple[list[Node], tuple[Any, ...]]:
             index.append(slice(*(None if p is None else _place(p) for p in places)))
         elif part is None:
             index.append(None)
-        elif isinstance(part, list | range | np.ndarray | Node):
-            arrays.append(as_node(part if isinstance(part, Node) else np.asarray(part)))
+        elif isinstance(part, list | tuple | range | np.ndarray | Node):
+            arrays.append(as_node(list(part) if isinstance(part, tuple | range) else part))
             index.append(Slot(len(arrays) - 1))
         else:
             index.append(_place(part))

@@ -56,7 +56,7 @@ def _tensors(e: Any, n: Node) -> str:
     """PyTorch stacks no numbers of Python."""
 
     def part(x: Node) -> str:
-        return f"torch.tensor({e.arg(x)}{e.dtype()})" if e.is_number(x) else str(e.arg(x))
+        return f"torch.tensor({e.arg(x)}{e.kind(n)})" if e.is_number(x) else str(e.arg(x))
 
     return f"torch.stack(({', '.join(map(part, n.args))},))"
 

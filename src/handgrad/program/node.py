@@ -163,6 +163,8 @@ class World:
         self.attributes: Mapping[str, Callable[[Any], Any]] = {}
         self.spells_out = False  # loops of a number of rounds that stands in the code are none
         self.is_stopped = False  # nothing computed now passes a gradient on
+        #: Functions with gradients of their own, of which the forward was followed.
+        self.own_rules: set[str] = set()
         self.refusal: Refused | None = None  # the first, should the user's `except` catch it
         #: Of a loop's node: the parts of the form that keeps what its reverse reads.
         self.wide: dict[int, list[Node]] = {}

@@ -17,7 +17,7 @@ from handgrad.program.jax_arrays import at
 from handgrad.program.jax_arrays.module import within_jax
 from handgrad.program.source import nested
 from handgrad.program.tensors.module import ATTRIBUTES
-from handgrad.program.tensors.parameters import is_module
+from handgrad.program.tensors.parameters import is_module, scripted
 
 #: Attributes by which a function is known to be one on tensors, and keywords.
 _OF_TENSORS: Final = {*(name for name in ATTRIBUTES if not hasattr(np.ndarray, name)), "view"}
@@ -115,7 +115,7 @@ def _plain(function: Any) -> Any:
             function = function.func
         elif isinstance(function, types.MethodType):
             function = function.__func__
-        elif (own := within_jax(function)) is not None:
+        elif (own := _compiled(function)) is not None:
             function = own
         else:
             called = vars(type(function)).get("__call__")
@@ -144,7 +144,7 @@ def _within(value: Any) -> Iterator[Any]:
             yield from _names_of(value)
     elif isinstance(value, types.MethodType):
         yield from (value.__func__, value.__self__)
-    elif (own := within_jax(value)) is not None:
+    elif (own := _compiled(value)) is not None:
         yield own
     elif isinstance(value, functools.partial):
         yield from (value.func, *value.args, *value.keywords.values())
@@ -157,6 +157,11 @@ def _within(value: Any) -> Iterator[Any]:
         called = getattr(type(value), "forward" if is_module(value) else "__call__", None)
         if isinstance(called, types.FunctionType):
             yield called
+
+
+def _compiled(value: Any) -> Any:
+    """The user's function in one that PyTorch or JAX has made of it; None for others."""
+    return scripted(value) or within_jax(value)
 
 
 def is_users(value: Any) -> bool:

@@ -14,7 +14,7 @@ from handgrad.program.array_api import STAND_INS
 from handgrad.program.jax_arrays import module as jax_module
 from handgrad.program.jax_arrays.mapping import made_by_jax
 from handgrad.program.marking import EACH, MADE, STEPPED, marked
-from handgrad.program.node import as_node
+from handgrad.program.node import as_node, world
 from handgrad.program.primitives.table import refuse
 from handgrad.program.source import nested
 from handgrad.program.standins import (
@@ -67,7 +67,7 @@ class Rebinder:
         if jax_module.has_own_rule(x):
             return self._refused(x, type(x).__name__)
         if parameters.is_autograd_function(x):
-            return types.SimpleNamespace(apply=self._refused(x, "torch.autograd.Function"))
+            return self._keep(x, _WithOwnRule(x, self))
         if (own := jax_module.within_jax(x)) is not None:
             return self.shown(own)
         if (found := jax_module.shown_function_of(x)) is not None:
@@ -80,6 +80,8 @@ class Rebinder:
             return self._function(x)
         if isinstance(x, functools._lru_cache_wrapper):
             return self.shown(x.__wrapped__)
+        if (own := parameters.scripted(x)) is not None:
+            return self.shown(own)
         if type(x) in (list, tuple, dict, OrderedDict):
             return self._nest(x)
         if (array := tensors.of_tensor(x)) is not None:
@@ -206,6 +208,25 @@ class _UserModule:
 
     def __getattr__(self, name: str) -> Any:
         return self._rebinder.shown(getattr(self._module, name))
+
+
+class _WithOwnRule:
+    """A torch.autograd.Function by its forward; a proof compares the gradient of its own."""
+
+    def __init__(self, function: Any, rebinder: Rebinder) -> None:
+        self._function, self._rebinder = function, rebinder
+
+    def apply(self, *args: Any) -> Any:
+        world().own_rules.add(self._function.__name__)
+        takes_context = "setup_context" not in vars(self._function)
+        context = [parameters.FunctionContext(len(args))] if takes_context else []
+        return self.forward(*context, *args)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._function, name)
+        if isinstance(value, types.MethodType):  # of the class
+            return types.MethodType(self._rebinder.shown(value.__func__), self)
+        return self._rebinder.shown(value)
 
 
 def _is_plain(kind: type) -> bool:

@@ -128,10 +128,6 @@ class Tracer(Operators):
         raise TypeError("a tracer stays one")
 
     @property
-    def shape(self) -> tuple[Any, ...]:
-        return tuple(map(wrap, self.node.shape))
-
-    @property
     def ndim(self) -> int:
         return self._node.ndim
 
@@ -141,6 +137,7 @@ class Tracer(Operators):
             total = total * s
         return wrap(total)
 
+    shape = _ByLibrary(property(lambda self: tuple(map(wrap, self.node.shape))))
     size = _ByLibrary(property(_count))
     dtype = _ByLibrary(property(lambda self: np.asarray(self._node.value).dtype))
 

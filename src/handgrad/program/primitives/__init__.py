@@ -21,6 +21,7 @@ from handgrad.program.primitives import order as order
 from handgrad.program.primitives import rearrange as rearrange
 from handgrad.program.primitives import reduce as reduce
 from handgrad.program.primitives import repeating as repeating
+from handgrad.program.primitives import scipy_fft as scipy_fft
 from handgrad.program.primitives import scipy_linalg as scipy_linalg
 from handgrad.program.primitives import select as select
 from handgrad.program.primitives import signals as signals

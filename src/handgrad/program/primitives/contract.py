@@ -144,9 +144,11 @@ def contract_text(library: str) -> Any:
     def text(e: Any, n: Node) -> str | tuple[str, int]:
         a, b, out = n.attrs["left"], n.attrs["right"], n.attrs["out"]
         x, y = n.args
-        if library == "torch" and {x.kind, y.kind} in ({"f", "i"}, {"f", "b"}):
+        if library == "torch" and x.kind != y.kind and n.kind in "fc":
             # PyTorch multiplies matrices of one kind alone.
-            first, second = (e.arg(z) if z.kind == "f" else e.as_float(z) for z in (x, y))
+            first, second = (
+                e.arg(z) if z.kind == n.kind else e.converted(z, n.kind) for z in n.args
+            )
             return f"{library}.einsum({subscripts(a, b, out)!r}, {first}, {second})"
         if (matrices := as_matrices(e, n)) is not None:
             return matrices, 6

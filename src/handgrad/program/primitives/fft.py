@@ -19,7 +19,7 @@ from handgrad.program.primitives.record import (
     complex_normal,
     record,
 )
-from handgrad.program.primitives.table import FUNCTIONS, known, refuse
+from handgrad.program.primitives.table import FUNCTIONS, creation, known, refuse
 from handgrad.program.sizes import Size
 
 Shape = tuple[Size, ...]
@@ -266,6 +266,21 @@ for _suffix, _rank in (("2", 2), ("n", None)):
 @known(np.fft.hfft, np.fft.ihfft)
 def hfft(*_: Any, **__: Any) -> Node:
     refuse("np.fft.hfft is not known", "np.fft.irfft of the conjugate")
+
+
+@creation(np.fft.fftfreq)
+def fftfreq(n: Any, d: Any = 1.0, **_: Any) -> Node:
+    """Frequencies from 0 upwards, then the negative ones."""
+    (points,) = sizes(n)
+    middle = points // 2
+    places = build("remainder", build("arange", size=points) + middle, points) - middle
+    return places * (1.0 / (as_node(points) * d))
+
+
+@creation(np.fft.rfftfreq)
+def rfftfreq(n: Any, d: Any = 1.0, **_: Any) -> Node:
+    (points,) = sizes(n)
+    return build("arange", size=half(points)) * (1.0 / (as_node(points) * d))
 
 
 def shifted(x: Any, axes: Any, sign: int) -> Node:

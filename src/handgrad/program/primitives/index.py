@@ -247,8 +247,26 @@ def store_vjp(g: Node, y: Node, b: Node, v: Node, *arrays: Node, index: Index) -
     return (kept, unbroadcast(read, v), *(None,) * len(arrays))
 
 
+def complex_base(node: Node) -> Node:
+    """An array that can take complex values, from where it is made."""
+    if node.op == "zeros":
+        return build("zeros", shape=node.shape, kind="c")
+    if node.op in ("add_at", "store"):
+        return build(node.op, complex_base(node.args[0]), *node.args[1:], **node.attrs)
+    return build("astype", node, kind="c")
+
+
+def add_at_rule(base: Node, value: Node, *arrays: Node, index: Index) -> Node | None:
+    """An array in which complex values are put is complex before."""
+    if value.kind == "c" and base.kind != "c":
+        return build("add_at", complex_base(base), value, *arrays, index=index)
+    return None
+
+
 def store_rule(base: Node, value: Node, *arrays: Node, index: Index) -> Node | None:
     """x[i] = x[i] + v adds at i."""
+    if value.kind == "c" and base.kind != "c":
+        return build("store", complex_base(base), value, *arrays, index=index)
     if value.op != "add" or arrays:
         return None
     for old, v in (value.args, value.args[::-1]):
@@ -293,6 +311,7 @@ record(
     changed,
     add_at_vjp,
     text=lambda e, n: e.call("added", n.args[:2], at=e.index(n)),
+    rewrite=add_at_rule,
     samples=_CHANGED,
 )
 record(

@@ -34,6 +34,8 @@ def cast_text(method: str, types: dict[str, str]) -> Any:
         # a tensor's floats are of the caller's type.
         is_own = (method == "to" or e.floats_alike) and kind == "f" and e.like
         own = e.float if is_own else types[kind]
+        if method == "to" and kind == "c":
+            return str(e.converted(x, "c"))
         return f"{e.arg(x, 9)}.{method}({own})"
 
     return text

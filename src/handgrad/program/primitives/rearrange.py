@@ -34,9 +34,17 @@ def sizes(shape: Any) -> Shape:
     return tuple(s if isinstance(s, Size) else Size.of(int(constant(as_node(s)))) for s in listed)
 
 
+def number_as_array(e: Any, n: Node) -> str:
+    """An array of the shape of a node that is made of one number."""
+    kind = e.dtype() if n.kind == "f" else ""
+    return f"np.full({e.sizes(n.attrs['shape'])}, {e.text(n.args[0])}{kind})"
+
+
 def reshape_text(e: Any, n: Node) -> str:
     """New axes of one by None, else by reshape."""
     x, new = n.args[0], n.attrs["shape"]
+    if e.is_number(x) and new:
+        return number_as_array(e, n)
     inserted = tuple(s for s in new if s != ONE) == x.shape and ONE not in x.shape
     if inserted and new:
         return f"{e.arg(x, 9)}[{', '.join('None' if s == ONE else ':' for s in new)}]"
@@ -121,10 +129,9 @@ record(
 
 def spread_text(e: Any, n: Node) -> str:
     """A number that is spread is an array made of it."""
-    x, shape = n.args[0], e.sizes(n.attrs["shape"])
-    if e.is_number(x):
-        return f"np.full({shape}, {e.text(x)}{e.dtype() if n.kind == 'f' else ''})"
-    return f"np.broadcast_to({e.arg(x)}, {shape})"
+    if e.is_number(n.args[0]):
+        return number_as_array(e, n)
+    return f"np.broadcast_to({e.arg(n.args[0])}, {e.sizes(n.attrs['shape'])})"
 
 
 record(

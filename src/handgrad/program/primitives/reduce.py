@@ -46,15 +46,16 @@ def written(axis: tuple[int, ...], ndim: int, *, all_too: bool = False) -> str:
 def method(name: str, keep: str = "keepdims", *, of_floats: bool = False) -> Spelling:
     """The spelling of a reduction as a method: x.sum(-1, keepdims=True).
 
-    PyTorch, which says keepdim, keeps no axes where none is named, and has some of floats alone.
+    PyTorch, which says keepdim, keeps no axes where none is named, and has some of floats alone;
+    JAX makes single floats of truths there.
     """
 
     def text(e: Any, n: Node) -> str:
         x, kept = n.args[0], n.attrs["keepdims"]
         axis = written(n.attrs["axis"], x.ndim, all_too=kept and keep == "keepdim")
         inside = axis, f"{keep}=True" if kept else ""
-        cast = f".to({e.float})" if of_floats and x.kind not in "fc" else ""
-        return f"{e.arg(x, 8)}{cast}.{name}({', '.join(filter(None, inside))})"
+        operand = e.as_float(x) if of_floats and x.kind not in "fc" else e.arg(x, 8)
+        return f"{operand}.{name}({', '.join(filter(None, inside))})"
 
     return text
 
@@ -66,6 +67,7 @@ def reduction(
     *,
     kind: str = "",
     torch: Spelling = "",
+    jax: Spelling = "",
     smooth: bool = True,
     draw: Callable[[np.random.Generator], list[Array]] = boxes,
 ) -> None:
@@ -82,7 +84,7 @@ def reduction(
         vjp=vjp,
         text=method(name),
         torch=torch or method(name, "keepdim"),
-        jax=method(name),
+        jax=jax or method(name),
         domain=draw,
         rewrite=lambda x, axis, keepdims: x if not axis and x.kind != "b" else None,
         analytic=True,
@@ -101,6 +103,7 @@ reduction(
     ),
     kind="f",
     torch=method("mean", "keepdim", of_floats=True),
+    jax=method("mean", of_floats=True),
 )
 
 

@@ -126,6 +126,12 @@ def polygamma(order: Any, x: Any) -> Node:
     return build("polygamma", x, order=order) if order else build("digamma", x)
 
 
+def polygamma_in_torch(e: Any, n: Node) -> str:
+    """PyTorch's own of order 1 has nine digits, its zeta all."""
+    order, x = n.attrs["order"], e.arg(n.args[0])
+    return f"torch.special.zeta(2, {x})" if order == 1 else f"torch.special.polygamma({order}, {x})"
+
+
 special("digamma", lambda g, y, x: (g * polygamma(1, x),), draw=positive, aliases=(sp.psi,))
 special("gammaln", lambda g, y, x: (g * build("digamma", x),), draw=positive)
 special(
@@ -139,7 +145,7 @@ elementwise(
     lambda x, order: sp.polygamma(order, x),
     lambda g, y, x, order: (g * polygamma(order + 1, x),),
     text=lambda e, n: f"scipy.special.polygamma({n.attrs['order']}, {e.arg(n.args[0])})",
-    torch=lambda e, n: f"torch.special.polygamma({n.attrs['order']}, {e.arg(n.args[0])})",
+    torch=polygamma_in_torch,
     jax=lambda e, n: f"jax.scipy.special.polygamma({n.attrs['order']}, {e.arg(n.args[0])})",
     draw=positive,
     cases=({"order": 1}, {"order": 2}),

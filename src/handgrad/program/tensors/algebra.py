@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import scipy.linalg
 
 from handgrad.program.standins import shown_module
 from handgrad.program.tensors.table import axes, enter, torch_function, torch_refused, xp
+from handgrad.program.tensors.windows import pad, windows_of
 
 solver: Final = shown_module(scipy.linalg)
 
@@ -33,6 +34,22 @@ def solve(a: Any, b: Any, *, left: bool = True) -> Any:
         of_vectors = b.ndim > 1 and b.ndim == a.ndim - 1 and b.shape == a.shape[:-1]
         return xp.linalg.solve(a, b[..., None])[..., 0] if of_vectors else xp.linalg.solve(a, b)
     return xp.swapaxes(xp.linalg.solve(xp.swapaxes(a, -1, -2), xp.swapaxes(b, -1, -2)), -1, -2)
+
+
+def _with_info(name: str, function: Any, result: str) -> None:
+    """A function that says beside its result whether it failed, which it never does here."""
+    make: Any = namedtuple  # of names that are known here alone
+    kind = make(name, (result, "info"))
+
+    def told(a: Any, *args: Any, check_errors: bool = False, **kwargs: Any) -> Any:
+        return kind(function(a, *args, **kwargs), xp.zeros(a.shape[:-2], dtype=int))
+
+    enter(f"linalg.{name}", told)
+
+
+_with_info("solve_ex", solve, "result")
+_with_info("inv_ex", xp.linalg.inv, "inverse")
+_with_info("cholesky_ex", cholesky, "L")
 
 
 @torch_function("linalg.solve_triangular")
@@ -156,18 +173,36 @@ for _name in ("fftshift", "ifftshift"):
     enter(f"fft.{_name}", _shift(_name))
 
 
-def _frequencies(name: str) -> Any:
-    def frequencies(n: Any, d: Any = 1.0, *, dtype: Any = None) -> Any:
-        """Of a fixed number of points, as an array of constants."""
-        return getattr(np.fft, name)(int(n), d)
-
-    return frequencies
-
-
 for _name in ("fftfreq", "rfftfreq"):
-    enter(f"fft.{_name}", _frequencies(_name))
+    enter(f"fft.{_name}", getattr(xp.fft, _name))
 
-torch_refused(
-    "{name} is not known; write torch.fft.rfft of x.unfold(-1, n_fft, hop_length) * window",
-    *("stft", "istft"),
-)
+
+@torch_function()
+def stft(
+    x: Any,
+    n_fft: Any,
+    hop_length: Any = None,
+    win_length: Any = None,
+    window: Any = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: Any = None,
+    return_complex: Any = None,
+) -> Any:
+    """Transforms of windows a hop apart: (…, frequencies, windows)."""
+    hop = n_fft // 4 if hop_length is None else hop_length
+    length = n_fft if win_length is None else win_length
+    weights = xp.ones(length) if window is None else window
+    before = (n_fft - length) // 2
+    weights = xp.pad(weights, (before, n_fft - length - before))
+    if center:
+        half = n_fft // 2
+        x = pad(x, (half, half), pad_mode)
+    frames = windows_of(x, -1, n_fft, hop) * weights
+    transform = xp.fft.fft if onesided is False or frames.dtype.kind == "c" else xp.fft.rfft
+    y = xp.swapaxes(transform(frames, norm="ortho" if normalized else None), -1, -2)
+    return y if return_complex else xp.stack((xp.real(y), xp.imag(y)), axis=-1)
+
+
+torch_refused("istft is not known; write torch.fft.irfft and overlapping sums", "istft")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,24 @@ from handgrad.program.tensors.table import held, torch_function, torch_method, x
 from handgrad.program.tracer import Tracer, wrap
 
 
+class TensorLengths(tuple[Any, ...]):
+    """The shape of a tensor, as torch.Size is one: a tuple that knows its product."""
+
+    def numel(self) -> Any:
+        return prod(self)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        return TensorLengths(found) if isinstance(key, slice) else found
+
+
+def shape(x: Any) -> TensorLengths:
+    return TensorLengths(wrap(each) for each in x.node.shape)
+
+
 @torch_method()
 def size(x: Any, dim: Any = None) -> Any:
-    return x.shape if dim is None else x.shape[dim]
+    return shape(x) if dim is None else shape(x)[dim]
 
 
 @torch_method("dim", "ndimension")

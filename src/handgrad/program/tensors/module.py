@@ -48,7 +48,7 @@ class _SizeType(type):
         return isinstance(x, tuple)
 
     def __call__(cls, lengths: Any = ()) -> Any:
-        return tuple(lengths)
+        return methods.TensorLengths(lengths)
 
 
 class TensorSize(metaclass=_SizeType):
@@ -236,7 +236,9 @@ def _attributes() -> dict[str, Callable[[Any], Any]]:
         name: partial(partial, function) for name, function in {**changing, **found}.items()
     }
     bound.update({name: partial(_constant, value) for name, value in _PLAIN_ANSWERS.items()})
-    bound.update(dict.fromkeys(("mH", "H"), shapes.adjoint), data=methods.detach)
+    bound.update(
+        dict.fromkeys(("mH", "H"), shapes.adjoint), data=methods.detach, shape=methods.shape
+    )
     bound |= {"dtype": type_of, "device": _device, "layout": _layout}
     return bound
 

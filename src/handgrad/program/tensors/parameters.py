@@ -30,6 +30,26 @@ def is_autograd_function(x: Any) -> bool:
     return isinstance(x, type) and _is_kind(x, "torch.autograd.function", "Function")
 
 
+class FunctionContext:
+    """What a torch.autograd.Function keeps for its backward, which nobody reads here."""
+
+    def __init__(self, count: int) -> None:
+        self.needs_input_grad = (True,) * count
+
+    def save_for_backward(self, *_: Any) -> None:
+        """Keeps nothing."""
+
+    save_for_forward = mark_dirty = mark_non_differentiable = set_materialize_grads = (
+        save_for_backward
+    )
+
+
+def scripted(x: Any) -> Any:
+    """The function that torch.jit.script compiled; None for other things."""
+    is_scripted = _is_of(x, "torch.jit", "ScriptFunction")
+    return getattr(x, "_torchdynamo_inline", None) if is_scripted else None
+
+
 def _is_of(x: Any, module: str, name: str) -> bool:
     return _is_kind(type(x), module, name)
 
@@ -137,15 +157,17 @@ def unchanged(keepers: Iterable[Any]) -> Iterator[None]:
     parts = {
         id(part): part for x in keepers for part in (x.modules() if is_module(x) else [x])
     }.values()
-    before = [(part, vars(part)) for part in parts]
+    own = [vars(part) for part in parts]
+    before = [dict(each) for each in own]
     copies: dict[int, Any] = {}
     try:
-        for part, own in before:
-            object.__setattr__(part, "__dict__", _copied(own, copies))
+        for each in own:  # not all objects let their dict be replaced, such as open files
+            each.update({name: _copied(value, copies) for name, value in each.items()})
         yield
     finally:
-        for part, own in before:
-            object.__setattr__(part, "__dict__", own)
+        for each, values in zip(own, before, strict=True):
+            each.clear()
+            each.update(values)
 
 
 def _copied(value: Any, copies: dict[int, Any]) -> Any:

@@ -11,6 +11,7 @@ from handgrad.program.tensors.table import (
     axes,
     enter,
     held,
+    is_exactly,
     special,
     torch_function,
     torch_refused,
@@ -317,8 +318,24 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -
 
 torch_refused(
     "{name} counts elements, which has no derivative; give its result as an argument",
-    *("histc", "bincount", "histogram", "mode", "unique_consecutive", "nanmedian", "nanquantile"),
+    *("histogram", "mode", "unique_consecutive", "nanmedian", "nanquantile"),
 )
+
+
+@torch_function()
+def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    return xp.bincount(x, weights, minlength)
+
+
+@torch_function()
+def histc(x: Any, bins: Any = 100, min: Any = 0, max: Any = 0) -> Any:
+    """How many elements fall between edges; those outside are left out."""
+    if is_exactly(min, 0) and is_exactly(max, 0):
+        min, max = xp.min(x), xp.max(x)
+    x = xp.ravel(x)
+    place = xp.clip(xp.floor((x - min) * bins / (max - min)), 0, bins - 1)
+    inside = ((x >= min) & (x <= max)).astype(float)
+    return xp.bincount(place.astype(int), inside, bins)
 
 
 @torch_function()

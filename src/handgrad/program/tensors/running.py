@@ -70,6 +70,42 @@ class OnTensors:
                 results.append(mapped(_array, result))
         return results
 
+    def gradients(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        dys: list[Any],
+        wanted: list[Any],
+    ) -> list[Any]:
+        """The gradients that PyTorch has for some of the arrays among the arguments.
+
+        dys: cotangents of the results that are floats.
+        """
+        import torch
+
+        leaves: dict[int, Any] = {}
+
+        def tensor(value: Any) -> Any:
+            found = _tensor(value)
+            if isinstance(found, torch.Tensor) and found.is_floating_point():
+                leaves[id(value)] = found
+            return found
+
+        with _settings(), torch.random.fork_rng(devices=()), unchanged(self._keepers):
+            given, named = mapped(tensor, args), mapped(tensor, kwargs)
+            with _double(Detached()):
+                results: list[Any] = []
+                mapped(results.append, self.function(*given, **named))
+                ys = [y for y in results if isinstance(y, torch.Tensor) and y.is_floating_point()]
+                pairs = zip(ys, map(torch.tensor, dys), strict=False)
+                total = sum((y * dy).sum() for y, dy in pairs)
+                own = [leaves[id(each)] for each in wanted]
+                found = torch.autograd.grad(total, own, allow_unused=True)
+        return [
+            np.zeros(np.shape(x)) if g is None else _array(g)
+            for g, x in zip(found, wanted, strict=True)
+        ]
+
 
 @contextmanager
 def _settings() -> Iterator[None]:
@@ -121,16 +157,28 @@ def _double(detached: Detached) -> Any:
         return detached(value) if is_float else value
 
     class Double(TorchFunctionMode):  # type: ignore[misc]
+        #: What the function itself says of gradients: PyTorch switches them off in the forward of
+        #: an autograd.Function, where nothing is detached.
+        is_enabled = True
+
+        def is_stopped(self) -> bool:
+            if torch.is_grad_enabled():
+                self.is_enabled = True
+                return False
+            return not self.is_enabled or torch.is_inference_mode_enabled()
+
         def __torch_function__(
             self, called: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
+            if called is torch._C._set_grad_enabled and (args[0] or torch.is_grad_enabled()):
+                self.is_enabled = args[0]
             if called in casts:
                 called = torch.Tensor.double
             args, kwargs = mapped(widened, args), mapped(widened, kwargs or {})
             result = called(*args, **kwargs)
             if called is torch.nn.functional.embedding:
                 return _with_padding_kept(result, detached, *args, **kwargs)
-            if called in detaching or not torch.is_grad_enabled():
+            if called in detaching or self.is_stopped():
                 name = getattr(called, "__name__", "")
                 if name.endswith("_") and not name.endswith("__"):
                     result.copy_(kept(result))

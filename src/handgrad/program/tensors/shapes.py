@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from handgrad.program.integers import is_whole
+from handgrad.program.node import world
 from handgrad.program.primitives.table import refuse
 from handgrad.program.tensors.table import (
     along,
@@ -82,7 +83,9 @@ def unsqueeze(x: Any, dim: int) -> Any:
 def squeeze(x: Any, dim: Any = None) -> Any:
     """Without the axes of one among those named; others stay."""
     named = range(x.ndim) if dim is None else dim if isinstance(dim, tuple | list) else (dim,)
-    ones = tuple(k for k in named if x.node.shape[k].constant == 1)
+    lengths = x.node.shape
+    # One in letters that is 1 on the example is asked for.
+    ones = tuple(k for k in named if world().length(lengths[k]) == 1 and x.shape[k] == 1)
     return xp.squeeze(x, axis=ones) if ones else x
 
 
