@@ -60,8 +60,9 @@ class Departures:
     def hits(self, wrong: tuple[str, ...]) -> list[Hit]:
         """The changes of the first line, of which another value puts all of these right, or most.
 
-        Lines that make values which the derivation has come after those that do not, and before
-        them those of which the variable is called after what it should be the gradient of.
+        Lines that make values which the derivation has come after those that do not: first those
+        of which the variable is called after what it should be the gradient of, and last those of
+        which it is called after what it is the gradient of.
         """
         return self._first(wrong, self._giving)
 
@@ -90,8 +91,11 @@ class Departures:
         yield from sorted(self._known(wrong), key=self._doubt)
 
     def _doubt(self, each: Intervention) -> int:
-        is_right = self.interventions.is_right(each.slot)
-        return 0 if not is_right else 1 if self.interventions.is_named(each.slot, each.right) else 2
+        if not self.interventions.is_right(each.slot):
+            return 0
+        if self.interventions.is_named(each.slot, each.right):
+            return 1
+        return 3 if self.interventions.holds_its_name(each.slot) else 2
 
     def most(self, wrong: tuple[str, ...]) -> int:
         """The number of these that another value of one line puts right, 0 where none is known."""

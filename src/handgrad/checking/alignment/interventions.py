@@ -305,6 +305,10 @@ class Interventions:
         """Return whether a slot's variable is called after what this is the gradient of."""
         return right in self.derivations[0].called(slot.called)
 
+    def holds_its_name(self, slot: LineSlot) -> bool:
+        """Return whether a slot's variable is called after what its value is the gradient of."""
+        return self.derivations[0].is_called(slot.value, slot.called)
+
     def value(self, slot: LineSlot, right: Right) -> np.ndarray:
         """The value that a slot should have on the first draw."""
         return wanted(slot, self.derivations[0], right, slot.before[-1] if slot.before else None)
