@@ -37,6 +37,7 @@ from handgrad.checking.alignment.meant import (
     of_earlier,
     of_factor,
     of_factors,
+    of_rows,
     of_selected,
     of_step,
     of_terms,
@@ -162,7 +163,9 @@ def _replacements(
 ) -> Iterator[Change]:
     places = list(_places(own))
     for place, node in places:
-        found = chain(of_index(node, borrowed, scope), of_counters(node, scope))
+        found = chain(
+            of_index(node, borrowed, scope), of_counters(node, scope), of_rows(node, scope)
+        )
         if not isinstance(getattr(node, "ctx", None), ast.Store):
             found = chain(
                 found,
