@@ -221,6 +221,8 @@ def scaled(found: Any, dy: Any) -> Any:
 
 def _times(found: np.ndarray, dy: np.ndarray) -> np.ndarray:
     """A derivative times what flows back, or a Jacobian: of each row, or of all the values."""
+    if not dy.ndim:  # the gradient of a number has the form of x, also where that is 1 × 1
+        return np.asarray(found * dy)
     rows = dy[..., 0] if dy.ndim > 1 and dy.shape[-1] == 1 else dy  # a column for each example
     if found.ndim == rows.ndim + 1 and found.shape == (*rows.shape, *rows.shape[-1:]):
         return np.asarray(np.einsum("...i,...ij->...j", rows, found).reshape(dy.shape))

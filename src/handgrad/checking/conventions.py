@@ -176,10 +176,14 @@ def _fitting(
     y, kept = run(*copy.deepcopy(arrays), **options)
     if not all(each.dtype.kind in "fiub" for each in leaves(y)):
         return None
-    found = convention.returned(backward, random_like(y, np.random.default_rng(0)), kept)
+    dy = random_like(y, np.random.default_rng(0))
+    found = convention.returned(backward, dy, kept)
     has_owner = hasattr(getattr(backward, "__self__", None), "__dict__")
     floats = convention.wanted
     likely = [i for i in floats if not TARGET.fullmatch(convention.names[i])]
+    if isinstance(found, tuple) and not found:  # self.dinputs is that of what is no target
+        convention = replace(convention, wanted=tuple(likely))
+        found, floats = convention.returned(backward, dy, kept), convention.wanted
     if isinstance(found, Mapping):
         by_name = gradients_by_name(found)
         shapes = {convention.names[i]: np.shape(arrays[i]) for i in floats}
@@ -385,15 +389,15 @@ def _of_losses(
     cotangent. Forward may give the loss of each example, of which the mean is taken elsewhere.
     """
     y = done.result
-    if len(required) < 2 or required[0] in arguments or not _is_floats(y) or np.ndim(y) > 1:
+    if len(required) < 2 or not _is_floats(y) or np.ndim(y) > 1:
         return
     rest = [arguments.index(each) for each in required[1:] if each in arguments]
-    likely = tuple(i for i in base.wanted if not TARGET.fullmatch(base.names[i]))
-    base = replace(base, wanted=likely)
     if len(rest) == len(required) - 1:
-        kept: list[str | int] = [f".{name}" for name in done.attributes if _OUTPUT.fullmatch(name)]
-        ways = itertools.product(("mean", "sum") if np.ndim(y) else ("",), [*kept, 0])
-        for over, role in ways:
+        firsts: list[str | int] = [f".{e}" for e in done.attributes if _OUTPUT.fullmatch(e)]
+        firsts = [*firsts, 0]
+        if required[0] in arguments:
+            firsts = [arguments.index(required[0])] if np.ndim(y) else []
+        for over, role in itertools.product(("mean", "sum") if np.ndim(y) else ("",), firsts):
             roles: tuple[str | int, ...] = (role, *rest)
             yield replace(base, roles=roles, over_examples=over, is_of_loss=True)
 

@@ -24,6 +24,22 @@ TARGET, INPUTS = Quartic(), [n(5, 3), n(5, 3)]
         wrong=(("** 3 / outputs", "** 3"), ("4 * (dvalues", "2 * (dvalues")),
     ),
     Interface(
+        "loss_of_each_example_called_with_its_inputs",
+        """
+class Absolute:
+    def forward(self, y_pred, y_true):
+        return np.sum(np.abs(y_pred - y_true), axis=-1)
+
+    def backward(self, y_pred, y_true):
+        self.dinputs = np.sign(y_pred - y_true) / len(y_pred)
+
+
+TARGET, INPUTS = Absolute(), [n(5, 3), n(5, 3)]
+""",
+        right=(("/ len(y_pred)", "* (1 / len(y_true))"),),
+        wrong=(("np.sign(y_pred - y_true)", "np.sign(y_true - y_pred)"),),
+    ),
+    Interface(
         "loss_that_is_given_the_output_it_keeps",
         """
 class Logistic:
