@@ -96,6 +96,19 @@ def test_a_selection_that_is_empty_ends_no_search() -> None:
     assert "2 * x[middle] + 3" in fault.diff
 
 
+def leaky(x: Any) -> Any:
+    return np.where(x > 0, x, 0.1 * x), (x, 0.1)
+
+
+def leaky_backward(dy: Any, cache: Any) -> Any:
+    x, slope = cache
+    return np.where(x > 0, dy, slope)
+
+
+def test_a_factor_is_missing_in_one_branch() -> None:
+    assert "np.where(x > 0, dy, slope * dy)" in first((leaky, leaky_backward), n(5, 3)).diff
+
+
 class Decayed:
     def __init__(self) -> None:
         self.w, self.b, self.rate = n(3, 2), np.zeros(2), 0.1

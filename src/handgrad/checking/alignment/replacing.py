@@ -65,7 +65,7 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
         yield from _other_names(
             node, scope, spreads=isinstance(place.parent, ast.BinOp | ast.Tuple | ast.Return)
         )
-        if isinstance(place.parent, ast.Call) and ast.unparse(place.parent.func).endswith("where"):
+        if is_branch(place):
             for number in (0, 1):
                 part = f"{number} for {said(node)}"
                 new = ast.Constant(number)
@@ -77,6 +77,11 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
     if isinstance(place.parent, ast.BinOp):
         yield from _other_numbers(node, scope)
     yield from _other_sizes(node, scope)
+
+
+def is_branch(place: Place) -> bool:
+    """Return whether an expression is what `where` chooses from, or by."""
+    return isinstance(place.parent, ast.Call) and ast.unparse(place.parent.func).endswith("where")
 
 
 def _other_sizes(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
