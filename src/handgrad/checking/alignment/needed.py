@@ -58,7 +58,8 @@ def of_parts(place: Place, value: np.ndarray, scope: CallScope) -> Iterator[tupl
             yield part.place, each
         broadcast = np.broadcast_to(own, part.value.shape).astype(float)
         for each in attempted(solved(part.node, broadcast, part.value.reshape(1, -1), scope)):
-            yield part.place, each
+            if each[2] != said(part.node):  # its square is told as a power
+                yield part.place, each
 
 
 def parts(place: Place, node: ast.expr, value: np.ndarray, scope: CallScope) -> Iterator[Needed]:
