@@ -81,6 +81,19 @@ def test_float32_inside_of_a_torch_function() -> None:
     assert report.verdict == "right", str(report)
 
 
+def mse(y_true: Any, y_pred: Any) -> Any:
+    return np.mean((y_true - y_pred) ** 2)
+
+
+def mse_prime(y_true: Any, y_pred: Any) -> Any:
+    return 2 * (y_pred - y_true) / y_true.size
+
+
+def test_a_gradient_of_one_by_one_is_no_jacobian() -> None:
+    report = hg.check((mse, mse_prime), n(5, 1), n(5, 1, seed=1))
+    assert report.verdict == "right", str(report)
+
+
 def times(x: Any, w: Any) -> Any:
     return x * w, (x, w)
 

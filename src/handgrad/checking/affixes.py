@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
+
+_BEFORE: Final = ("d", "grad", "gradient", "g", "delta", "nabla", "dL_d", "dLd", "dloss_d", "dJ_d")
 
 
 def without_affix(name: str) -> Iterator[str]:
     """The rest of a name that begins or ends as those of gradients do."""
-    for prefix in ("d", "grad", "gradient", "g", "delta"):
+    for prefix in _BEFORE:
         if name.startswith(prefix) and len(name) > len(prefix):
             yield name.removeprefix(prefix)
     for suffix in ("_grad", "_gradient", "_bar", "_delta"):

@@ -26,6 +26,7 @@ from handgrad.checking.object_arrays import (
     rate_paths,
     set_rates,
     twin_of,
+    values_of,
 )
 from handgrad.checking.trial import leaves, like_nested, random_like, same_outputs
 from handgrad.seeding import seeded
@@ -100,9 +101,9 @@ class Methods(NamedTuple):
 
 
 def warmed(owner: Any, methods: Methods, arrays: Sequence[Any]) -> Any:
-    """A copy of the object that has been called once, where its first call draws its weights.
+    """A copy of the object that has been called once, where its first call makes its weights.
 
-    None where nothing is drawn, and where the object cannot be copied or called.
+    None where it draws nothing and makes no arrays, and where it cannot be copied or called.
     """
     found = []
     try:
@@ -114,7 +115,12 @@ def warmed(owner: Any, methods: Methods, arrays: Sequence[Any]) -> Any:
     except Exception:  # what the object raises is reported where it is checked
         return None
     (y, warm), (other, _) = found
-    return None if same_outputs(y, other, rtol=0.0, atol=0.0) else warm
+    before = {path for path, _ in arrays_of(owner)}
+    was_none = {path for path, value in values_of(owner) if value is None}
+    new = (path for path, _ in arrays_of(warm) if path not in before)
+    makes = any(len(path) > 1 or path in was_none for path in new)
+    is_drawn = not same_outputs(y, other, rtol=0.0, atol=0.0)
+    return warm if is_drawn or makes else None
 
 
 def attributes(owner: Any, methods: Methods, arrays: Sequence[Any]) -> Attributes:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from handgrad.checking.attributes import RATE, Returned
-from handgrad.checking.given import Given, entry_of, flat
+from handgrad.checking.given import Given, entries_of, flat
 from handgrad.checking.object_arrays import RETURNED
 from handgrad.checking.tensors import as_arrays, as_tensors
 
@@ -42,7 +42,8 @@ class Convention:
     """The way one pair is called.
 
     `roles` are those of backward's arguments: "dy", "cache", "output", "rate", or the number of an
-    argument of forward; "one" stands for the 1 that a loss is called with where it ends a network.
+    argument of forward; "one" stands for the 1 that a loss is called with where it ends a network,
+    and ".p" for the attribute `p` that forward left in its object.
     `outputs` is how many of forward's results are outputs: None where it returns y alone, 0 where y
     stands in an attribute of the object or an entry of a dictionary.
     """
@@ -60,10 +61,17 @@ class Convention:
     rate: float = RATE
     #: Other roles of the only argument, where by none of them the gradient is right.
     rivals: tuple[str | int, ...] = ()
+    #: Backward is that of a loss, and is given what went into it, and no cotangent.
+    is_of_loss: bool = False
+    #: "mean" or "sum" where forward gives the losses of examples, and backward ends a network.
+    over_examples: str = ""
 
     @property
     def note(self) -> str:
         """A remark on a backward that is right in this way; "" for the usual."""
+        if self.over_examples:
+            said = f"judged is the gradient of their {self.over_examples}"
+            return f"forward gives a loss for each example: {said}"
         if self.roles == ("one",):
             return "backward does not use what flows back: right where a network ends in this loss"
         if self.roles == ("output",):
@@ -98,9 +106,9 @@ class Convention:
 
     def returned(self, backward: Function, dy: Any, kept: KeptArray) -> Any:
         """What backward gives, as arrays, times what flows back where it does not ask for that."""
-        values, settings = with_settings(backward, self.arguments(dy, kept), kept.options)
-        found = backward(*values, **settings)
         owner = getattr(backward, "__self__", None)
+        values, settings = with_settings(backward, self.arguments(dy, kept, owner), kept.options)
+        found = backward(*values, **settings)
         if found is None and owner is not None:
             names = [self.names[i] for i in self.wanted]
             found = [_attribute(vars(owner), name, len(names) == 1) for name in names]
@@ -110,6 +118,10 @@ class Convention:
 
     def split(self, result: Any, forward: Function) -> tuple[Any, tuple[Any, ...]]:
         """What forward returned, as y and the caches."""
+        y, caches = self._parted(result, forward)
+        return (getattr(y, self.over_examples)() if self.over_examples else y), caches
+
+    def _parted(self, result: Any, forward: Function) -> tuple[Any, tuple[Any, ...]]:
         if self.key:
             owner = getattr(forward, "__self__", None)
             if isinstance(result, Mapping):
@@ -120,8 +132,8 @@ class Convention:
         y = tuple(result[: self.outputs])
         return (y[0] if self.outputs == 1 else y), tuple(result[self.outputs :])
 
-    def arguments(self, dy: Any, kept: KeptArray) -> tuple[Any, ...]:
-        """What backward is called with."""
+    def arguments(self, dy: Any, kept: KeptArray, owner: Any) -> tuple[Any, ...]:
+        """What backward is called with, of this object if it is a method."""
         dy = as_tensors(dy) if self.tensors else dy
         cotangents = iter(dy if self.roles.count("dy") > 1 else (dy,))
         several = self.roles.count("cache") > 1
@@ -139,6 +151,8 @@ class Convention:
                 found.append(self.rate)
             elif role == "one":
                 found.append(1.0)
+            elif str(role).startswith("."):
+                found.append(vars(owner)[str(role)[1:]])
             else:
                 found.append(kept.values[int(role)])
         return tuple(found)
@@ -149,9 +163,11 @@ class Convention:
         names = [self.names[i] for i in self.wanted]
         if isinstance(found, Mapping):
             by_name = gradients_by_name(found)
-            keys = [entry_of(by_name, name) for name in names]
-            rest = Returned((key, each) for key, each in by_name.items() if key not in keys)
-            several = [by_name[key] for key in keys if key is not None]
+            shapes = {self.names[i]: np.shape(self.given.arrays[i]) for i in self.wanted}
+            keys = entries_of(by_name, shapes)
+            taken = set(keys.values())
+            rest = Returned((key, each) for key, each in by_name.items() if key not in taken)
+            several = [by_name[keys[name]] for name in names if name in keys]
         else:
             several = flat(found)
             rest = Returned(enumerate(several[len(names) :]))
@@ -205,6 +221,8 @@ def scaled(found: Any, dy: Any) -> Any:
 
 def _times(found: np.ndarray, dy: np.ndarray) -> np.ndarray:
     """A derivative times what flows back, or a Jacobian: of each row, or of all the values."""
+    if not dy.ndim:  # the gradient of a number has the form of x, also where that is 1 × 1
+        return np.asarray(found * dy)
     rows = dy[..., 0] if dy.ndim > 1 and dy.shape[-1] == 1 else dy  # a column for each example
     if found.ndim == rows.ndim + 1 and found.shape == (*rows.shape, *rows.shape[-1:]):
         return np.asarray(np.einsum("...i,...ij->...j", rows, found).reshape(dy.shape))

@@ -15,7 +15,7 @@ from handgrad.checking.alignment.told import faults as changed
 from handgrad.checking.attempts import attempt
 from handgrad.checking.diagnosis import diagnose
 from handgrad.checking.hypotheses import Draw
-from handgrad.checking.report import Fault
+from handgrad.checking.report import NO_CAUSE, Fault
 from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.subject import CheckedTarget
 from handgrad.checking.trial import TrialRun, close, like_nested, numeric_gradient, run, size_of
@@ -90,7 +90,8 @@ def _not_linear(
     turned = run(functions, done.arrays, rng, dy=like_nested(done.dy, np.negative))
     if close(turned.gradients[name], -np.asarray(done.gradients[name]), done.dy):
         return fault
-    message = f"d{name}: is not linear in dy: for −dy it is not −d{name}"
+    _, semicolon, line = fault.message.partition(f"{NO_CAUSE}; ")
+    message = f"d{name}: is not linear in dy: for −dy it is not −d{name}{semicolon and '; '}{line}"
     return replace(fault, kind="not linear", message=message, confidence=0.9)
 
 

@@ -18,10 +18,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.checking.calling import Convention, Function, gradients_by_name
-from handgrad.checking.given import Given, chosen, entry_of, flat
+from handgrad.checking.given import Given, chosen, entries_of, flat
 from handgrad.checking.object_arrays import twin_of
 from handgrad.checking.tensors import as_arrays, uses_torch
-from handgrad.checking.trial import leaves, random_like, same_outputs
+from handgrad.checking.trial import leaves, like_nested, random_like, same_outputs
 from handgrad.checking.withheld import withheld
 from handgrad.differences.directional import directional
 
@@ -87,15 +87,49 @@ def convention_of(
         if is_as_it_is and _is_contract(required, done.result):
             return None
         alone = not is_derivative(backward, required or (), arguments)
-        for each in _candidates(base, required, arguments, done, dy_first=alone):
+        candidates = [*_candidates(base, required, arguments, done, dy_first=alone)]
+        is_loss = any(each.is_of_loss for each in candidates)
+        readings: list[Convention] = []
+        for each in candidates:
             first = first or each
             try:
                 found = _fitting(each, forward, backward, options)
             except (Exception, SystemExit, GeneratorExit):  # another candidate may be the one
                 continue
-            if found is not None:
+            if found is not None and not is_loss:
                 return _read(found, forward, backward, options)
+            readings += [] if found is None else [found]
+        if readings:
+            return _right_one(readings, forward, backward, options)
     return first
+
+
+def _right_one(
+    readings: Sequence[Convention],
+    forward: Function,
+    backward: Function,
+    options: Mapping[str, Any],
+) -> Convention:
+    """The reading by which the gradient is right, or the first that may be meant.
+
+    What is not linear in its argument is not given a cotangent.
+    """
+    right = next((e for e in readings if _agrees(e, forward, backward, options)), None)
+    meant = (e for e in readings if e.is_of_loss or _is_linear(e, forward, backward, options))
+    return right or next(meant, readings[0])
+
+
+def _is_linear(
+    convention: Convention, forward: Function, backward: Function, options: Mapping[str, Any]
+) -> bool:
+    """Return whether −dy gives the opposite of the gradients of dy."""
+    found = []
+    for turned in (np.positive, np.negative):
+        run, back = convention.bound(*on_a_copy(forward, backward))
+        y, kept = run(*copy.deepcopy(convention.given.arrays), **options)
+        dy = random_like(y, np.random.default_rng(0))
+        found.append(like_nested(back(like_nested(dy, turned), kept), np.array))
+    return same_outputs(found[0], like_nested(found[1], np.negative), rtol=1e-6, atol=1e-9)
 
 
 class _Done(NamedTuple):
@@ -142,13 +176,19 @@ def _fitting(
     y, kept = run(*copy.deepcopy(arrays), **options)
     if not all(each.dtype.kind in "fiub" for each in leaves(y)):
         return None
-    found = convention.returned(backward, random_like(y, np.random.default_rng(0)), kept)
+    dy = random_like(y, np.random.default_rng(0))
+    found = convention.returned(backward, dy, kept)
     has_owner = hasattr(getattr(backward, "__self__", None), "__dict__")
     floats = convention.wanted
     likely = [i for i in floats if not TARGET.fullmatch(convention.names[i])]
+    if isinstance(found, tuple) and not found:  # self.dinputs is that of what is no target
+        convention = replace(convention, wanted=tuple(likely))
+        found, floats = convention.returned(backward, dy, kept), convention.wanted
     if isinstance(found, Mapping):
         by_name = gradients_by_name(found)
-        there = tuple(i for i in floats if entry_of(by_name, convention.names[i]) is not None)
+        shapes = {convention.names[i]: np.shape(arrays[i]) for i in floats}
+        keys = entries_of(by_name, shapes)
+        there = tuple(i for i in floats if convention.names[i] in keys)
         return replace(convention, wanted=there) if there or has_owner else None
     several = flat(found)
     if len(several) > len(floats) and has_owner:
@@ -174,10 +214,10 @@ def _read(
         try:
             if role == "dy" and _ends(found, forward, backward, options):
                 return replace(found, roles=("one",))
-            if _is_right(each, *on_a_copy(forward, backward), options):
-                return each
         except (Exception, SystemExit, GeneratorExit):  # not meant in this way
             continue
+        if _agrees(each, forward, backward, options):
+            return each
     if found.roles != (0,) and _is_backward(backward):
         return found
     name = next((each for each in positional(backward) or () if each not in options), "")
@@ -195,6 +235,16 @@ def _ends(
         y, kept = run(*copy.deepcopy(convention.given.arrays), **options)
         found.append(back(np.full(np.shape(y), dy), kept))
     return np.size(y) == 1 and same_outputs(*found, rtol=0.0, atol=0.0)
+
+
+def _agrees(
+    convention: Convention, forward: Function, backward: Function, options: Mapping[str, Any]
+) -> bool:
+    """Return whether the gradient is right in this way; not so where a function raises in it."""
+    try:
+        return _is_right(convention, *on_a_copy(forward, backward), options)
+    except (Exception, SystemExit, GeneratorExit):
+        return False
 
 
 def _is_right(
@@ -327,6 +377,29 @@ def _candidates(
     for roles in found:
         for outputs, key in _outputs(roles, done):
             yield replace(base, roles=roles, outputs=outputs, key=key)
+    yield from _of_losses(base, required or (), arguments, done)
+
+
+def _of_losses(
+    base: Convention, required: Sequence[str], arguments: Sequence[str], done: _Done
+) -> Iterator[Convention]:
+    """The ways in which the backward of a loss may be meant that is given what went into it.
+
+    As `backward(dvalues, y_true)`: its first argument is the output of the network, and no
+    cotangent. Forward may give the loss of each example, of which the mean is taken elsewhere.
+    """
+    y = done.result
+    if len(required) < 2 or not _is_floats(y) or np.ndim(y) > 1:
+        return
+    rest = [arguments.index(each) for each in required[1:] if each in arguments]
+    if len(rest) == len(required) - 1:
+        firsts: list[str | int] = [f".{e}" for e in done.attributes if _OUTPUT.fullmatch(e)]
+        firsts = [*firsts, 0]
+        if required[0] in arguments:
+            firsts = [arguments.index(required[0])] if np.ndim(y) else []
+        for over, role in itertools.product(("mean", "sum") if np.ndim(y) else ("",), firsts):
+            roles: tuple[str | int, ...] = (role, *rest)
+            yield replace(base, roles=roles, over_examples=over, is_of_loss=True)
 
 
 def _without_cotangent(required: Sequence[str], names: Sequence[str]) -> tuple[str | int, ...]:

@@ -20,7 +20,7 @@ from handgrad.checking.attempts import Inapplicable, attempt, attempted
 from handgrad.checking.element_hypotheses import of_elements
 from handgrad.checking.hypotheses import Draw, Explanation, explains, general
 from handgrad.checking.kinds import EDITS
-from handgrad.checking.report import RIVAL, Fault
+from handgrad.checking.report import NO_CAUSE, RIVAL, Fault
 from handgrad.checking.trial import close
 from handgrad.checking.work import HYPOTHESIS, Work
 from handgrad.program import Execution, Node, edits, reachable
@@ -97,7 +97,7 @@ def best_fault(
         return Fault(name, "wrong shape", "", message, 1.0, situation)
     if not holding:
         error = _relative_error(draws[0], name)
-        message = f"d{name}: wrong by {error:.2g} of its size; no explanation that was tried fits"
+        message = f"d{name}: wrong by {error:.2g} of its size; {NO_CAUSE}"
         return Fault(name, "unknown", "", message, 0.0, situation)
     best = holding[0]
     residual = max(_residual(draw, name, best.predict(draw)) for draw in draws)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,12 @@ import numpy as np
 
 from handgrad.checking.affixes import plain, without_affix
 from handgrad.checking.tensors import as_arrays, is_tensor
+
+#: Names of the gradient of whatever a function is given, without underscores.
+_GENERAL = re.compile(
+    r"(d|grad|gradient|g|delta|nabla)?(x|in|input|inputs|prev|xprev|aprev|a0)"
+    r"|(in|input|inputs|x)(grad|gradient|delta)|delta|grad|gradient|error|downstream"
+)
 
 #: Names under which tapes keep the number or array that they stand for.
 _DATA = ("data", "value", "array", "val", "_data", "_value")
@@ -154,6 +161,23 @@ def entry_of(gradients: Mapping[Any, Any], name: str) -> Any:
         if plain(last) in map(plain, spelled):
             return key
     return None
+
+
+def entries_of(
+    gradients: Mapping[Any, Any], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, Any]:
+    """The keys of the gradients of arrays of these names and shapes, of those that there are.
+
+    Where no entry is called after the one input left, one called after inputs at large is it.
+    """
+    named = {name: entry_of(gradients, name) for name in shapes}
+    keys = {name: key for name, key in named.items() if key is not None}
+    lacking = [name for name in shapes if name not in keys]
+    rest = [key for key in gradients if key not in keys.values()]
+    general = [key for key in rest if _GENERAL.fullmatch(plain(str(key)))]
+    if len(lacking) == len(general) == 1 and np.shape(gradients[general[0]]) == shapes[lacking[0]]:
+        keys[lacking[0]] = general[0]
+    return keys
 
 
 def flat(gradients: Any) -> list[Any]:

@@ -13,6 +13,7 @@ from rich.table import Table
 from handgrad.printing import html, terminal_text
 
 #: Begins the sentence on another cause that does the same.
+NO_CAUSE: Final = "no explanation that was tried fits"
 RIVAL: Final = " (or, with the same effect here: "
 
 

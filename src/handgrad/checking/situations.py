@@ -19,6 +19,8 @@ from handgrad.forward_backward import ForwardBackward
 
 Arrays = Mapping[str, np.ndarray]
 
+#: The size of inputs beyond the thresholds of activations, such as the 6 of ReLU6.
+_WIDE: Final = 8.0
 _INDEXED: Final = frozenset(
     {"index", "take", "take_along_axis", "at", "bincount", "eye", "gather", "embedding"}
     | {"put", "put_along_axis", "index_select", "index_add", "index_add_", "scatter", "scatter_add"}
@@ -29,6 +31,12 @@ _ORDERED: Final = frozenset(
 )
 _BRANCHES: Final = frozenset(
     {"where", "maximum", "minimum", "abs", "absolute", "fabs", "relu", "clip", "compare", "select"}
+)
+_THRESHOLDS: Final = frozenset({"where", "clip", "compare", "select", "piecewise", "minimum"})
+#: Functions that are steep, or not defined, for large numbers.
+_BOUNDED: Final = frozenset(
+    {"log", "log2", "log10", "log1p", "sqrt", "power", "arccosh", "arcsin", "arccos", "lgamma"}
+    | {"gammaln", "exp", "softmax", "cosh", "sinh", "tan", "linalg"}
 )
 #: Functions of numbers of one sign, or of symmetric matrices: changes of these are not meant.
 _ONE_SIGN: Final = frozenset(
@@ -194,6 +202,15 @@ def _other_signs(arrays: Arrays, rng: np.random.Generator) -> Arrays:
     return {}
 
 
+def _wide(arrays: Arrays, rng: np.random.Generator) -> Arrays:
+    """The first floats so large that they lie on both sides of what they are compared with."""
+    for name, x in _floats(arrays).items():
+        most = float(np.max(np.abs(x)))
+        is_wide = most >= _WIDE or not most or _is_mask(name, x)
+        return {} if is_wide else {name: x * (_WIDE / most)}
+    return {}
+
+
 def _longer(arrays: Arrays, rng: np.random.Generator) -> Arrays:
     """The first floats with four steps along an axis that has one, behind the first axis."""
     for name, x in arrays.items():
@@ -227,6 +244,7 @@ SITUATIONS: Final = (
     Situation("weights that are not one", None, _uneven, _SYMMETRIC),
     Situation("factors that differ", None, _differing, _SYMMETRIC),
     Situation("both signs", _BRANCHES, _other_signs, _ONE_SIGN | _SYMMETRIC),
+    Situation("both sides of a threshold", _THRESHOLDS, _wide, _BOUNDED | _SYMMETRIC),
     Situation("four steps", frozenset({"loop"}), _longer, resizes=True),
     Situation("an inner axis of four", _PRODUCTS, _inner, resizes=True),
 )

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.checking.given import entries_of
 from handgrad.checking.report import Fault, GradientRow
 from handgrad.checking.sizes import misfit
 from handgrad.differences.directional import (
@@ -171,12 +172,8 @@ def in_order(
         [key for key in functions.inputs if key not in functions.parameters],
     )
     if isinstance(found, Mapping):
-        given = {str(key): value for key, value in found.items()}
-        return [
-            given.get(name, given.get(f"d{name}"))
-            for name in names
-            if name in given or f"d{name}" in given
-        ]
+        keys = entries_of(found, {name: shapes[name] for name in names if name in shapes})
+        return [found[keys[name]] for name in names if name in keys]
     if isinstance(found, list) and len(names) == 1:
         whole = _as_array(found)
         if np.shape(whole) == shapes[names[0]] and isinstance(whole, np.ndarray):

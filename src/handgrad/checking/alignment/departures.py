@@ -18,6 +18,8 @@ from handgrad.checking.alignment.generators import within
 from handgrad.checking.alignment.hits import Hit
 from handgrad.checking.alignment.interventions import Departed, Intervention, Interventions
 from handgrad.checking.alignment.lacking import lacking
+from handgrad.checking.alignment.marching import first_faults
+from handgrad.checking.alignment.needed import of_parts, parts
 from handgrad.checking.alignment.paths import same
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.slots import LineSlot
@@ -34,6 +36,8 @@ _IN_WORDS: Final = 20.0
 _GUESSES: Final = 3
 #: The words more that a change of another kind may have.
 _WORD: Final = 1
+#: Parts of a line's expression that are solved for, to change the lines which set them.
+_PARTS: Final = 12
 #: Changes that are tried in pairs: 60 make 1770 of them.
 _PAIRED: Final = 60
 _STRUCTURAL: Final = frozenset(
@@ -60,10 +64,11 @@ class Departures:
     def hits(self, wrong: tuple[str, ...]) -> list[Hit]:
         """The changes of the first line, of which another value puts all of these right, or most.
 
-        Lines that make values which the derivation has come after those that do not, and before
-        them those of which the variable is called after what it should be the gradient of.
+        Lines that make values which the derivation has come after those that do not: first those
+        of which the variable is called after what it should be the gradient of, and last those of
+        which it is called after what it is the gradient of.
         """
-        return self._first(wrong, self._giving)
+        return self._first(wrong, self._giving) or self._first(wrong, self._in_what_it_reads)
 
     def in_words(self, wrong: tuple[str, ...]) -> list[Hit]:
         """The first of these lines, told by what its value is in the derivation."""
@@ -90,8 +95,11 @@ class Departures:
         yield from sorted(self._known(wrong), key=self._doubt)
 
     def _doubt(self, each: Intervention) -> int:
-        is_right = self.interventions.is_right(each.slot)
-        return 0 if not is_right else 1 if self.interventions.is_named(each.slot, each.right) else 2
+        if not self.interventions.is_right(each.slot):
+            return 0
+        if self.interventions.is_named(each.slot, each.right):
+            return 1
+        return 3 if self.interventions.holds_its_name(each.slot) else 2
 
     def most(self, wrong: tuple[str, ...]) -> int:
         """The number of these that another value of one line puts right, 0 where none is known."""
@@ -143,7 +151,11 @@ class Departures:
             found += attempted(self.interventions.of(slot, wrong))
 
     def guesses(self, wrong: tuple[str, ...]) -> Iterator[Hit]:
-        """Changes that give lines the values that their names say, whatever follows from them."""
+        """Changes that give lines the values that their names say, whatever follows from them.
+
+        Before them that of the line which departs first, with which most of what follows is right.
+        """
+        yield from islice(first_faults(self.interventions, self.borrowed), 1)
         own = self.interventions.slots()
         every = (each for slot in own for each in self.interventions.named(slot))
         none: list[Hit] = []
@@ -202,6 +214,37 @@ class Departures:
                 break
         return found
 
+    def _in_what_it_reads(self, each: Intervention) -> list[Hit]:
+        """The least change of a line that sets a variable, by which that has what is needed.
+
+        The line that reads it has a right value then.
+        """
+        departed = self.interventions.under(each)
+        if departed is None or len(each.slot.values) > 1:
+            return []
+        slot = departed.slots[0]
+        lines = {own.name: own for own in self.interventions.slots() if len(own.values) == 1}
+        found: list[Hit] = []
+        for part in islice(parts(slot.place, slot.place.get(), departed.value, slot.scope), _PARTS):
+            own = lines.get(ast.unparse(part.node))
+            if own is None or own.statement is slot.statement or same(own.value, part.value):
+                continue
+            known: dict[ast.AST, list[str]] = {}
+            inside = within(own.place, own.statement, own.scope, self.borrowed)
+            sized = [(size_of(change, known), change) for change in attempted(inside)]
+            self.work.take(CHANGE * len(sized))
+            for size, change in sorted(sized, key=_size):
+                if self.work.over():
+                    break
+                if not self._gives(change, own, part.value):
+                    continue
+                covers = self.interventions.covers(change, each)
+                if covers is not None:
+                    text = written(change, own.piece)
+                    found.append(Hit(change, own.piece, covers, text, size, size))
+                    break
+        return sorted(found, key=lambda hit: hit.rank)
+
     def _gives(self, change: Change, slot: LineSlot, value: np.ndarray) -> bool:
         self.work.take(EXPRESSION, elements=value.size)
         with change.made():
@@ -223,6 +266,7 @@ class Departures:
             )
         ]
         found += attempted(_other_values(slot))
+        found += attempted(of_parts(slot.place, value, slot.scope))
         for place, (new, kind, part, phrase) in found:
             said_so = phrase.replace("{}", part)
             yield Change(place, new, kind, part, said_so, slot.statement)

@@ -37,12 +37,13 @@ from handgrad.checking.alignment.meant import (
     of_earlier,
     of_factor,
     of_factors,
+    of_rows,
     of_selected,
     of_step,
     of_terms,
 )
 from handgrad.checking.alignment.pieces import CodePiece, Function
-from handgrad.checking.alignment.replacing import bounds, of_bound, of_expression
+from handgrad.checking.alignment.replacing import bounds, is_branch, of_bound, of_expression
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.spellings import added_at
 from handgrad.checking.alignment.variants import SIGN, Variant
@@ -162,7 +163,9 @@ def _replacements(
 ) -> Iterator[Change]:
     places = list(_places(own))
     for place, node in places:
-        found = chain(of_index(node, borrowed, scope), of_counters(node, scope))
+        found = chain(
+            of_index(node, borrowed, scope), of_counters(node, scope), of_rows(node, scope)
+        )
         if not isinstance(getattr(node, "ctx", None), ast.Store):
             found = chain(
                 found,
@@ -296,7 +299,7 @@ def _insertions(
             continue
         if array is not None and array.dtype.kind == "i" and not array.ndim:
             continue
-        is_part = isinstance(place.parent, ast.BinOp)
+        is_part = isinstance(place.parent, ast.BinOp) or is_branch(place)
         # A mask by x² < 1 is one by |x| < 1, but nobody means it.
         is_compared = isinstance(place.parent, ast.Compare)
         found = inserted_at(node, array, scope, is_part=is_part) if not is_compared else iter(())

@@ -22,6 +22,8 @@ from handgrad.checking.alignment.variants import (
 )
 from handgrad.checking.alignment.wording import said
 
+#: The largest number that keeps a root or a quotient from what is next to 0.
+_GUARD: Final = 0.1
 #: Orders of the axes that are tried, by their number: of three all, of four those of layouts of
 #: images and of heads. Of two, the transpose is.
 _LAYOUTS: Final = {
@@ -167,6 +169,8 @@ def _with_names(
 ) -> Iterator[Variant]:
     part = said(node)
     for other, value in scope.atoms:
+        if not np.any(value):  # it stands for nothing, as a bias does that begins so
+            continue
         if not _spreads(value, array):
             if is_part and array is not None and _spreads(array, value) and value.dtype.kind == "f":
                 name = said(other)
@@ -194,6 +198,9 @@ def _with_names(
             continue
         inverse = binary(node, ast.Div(), other)
         yield inverse, kind, f"1/{name}", phrase
+        if value.dtype.kind == "f" and not value.ndim and 0.0 < value <= _GUARD:
+            new = binary(node, ast.Add(), other)
+            yield new, "term missing", name, TERM_MISSING + f" beside {part}"
         if value.dtype.kind in "iu":
             continue
         one = ast.Constant(1)

@@ -133,7 +133,7 @@ class Interventions:
         Those of lines that make values which the derivation has not come first, in the order in
         which they first do; then the others, in the order in which they run.
         """
-        lines = self._lines(0)
+        lines = self.lines(0)
         self._rounds = lines.names
         departing: dict[ast.stmt, int] = {}
         for i, (statement, array) in enumerate(lines.made):
@@ -151,7 +151,8 @@ class Interventions:
         """Return whether a slot's value is a right one for its name; None where it is too plain."""
         return self.derivations[0].judged(slot.value, slot.called, is_copy=is_copy(slot.statement))
 
-    def _lines(self, draw: int) -> LineValues:
+    def lines(self, draw: int) -> LineValues:
+        """The values that each line makes in a pass of this draw, by the functions in force."""
         lines = LineValues(self.pieces)
         codes = {
             now: own
@@ -181,7 +182,7 @@ class Interventions:
         number = 0
         for draw in range(len(self.trials.runs)):
             with each.slot.piece.in_force(code):
-                lines = self._lines(draw)
+                lines = self.lines(draw)
             rounds = lines.names.get(each.slot.statement, [])
             results = lines.results.get(each.slot.statement, [])
             made = [each.slot.at(*begun) for begun in zip(rounds, results, strict=True)]
@@ -304,6 +305,10 @@ class Interventions:
     def is_named(self, slot: LineSlot, right: Right) -> bool:
         """Return whether a slot's variable is called after what this is the gradient of."""
         return right in self.derivations[0].called(slot.called)
+
+    def holds_its_name(self, slot: LineSlot) -> bool:
+        """Return whether a slot's variable is called after what its value is the gradient of."""
+        return self.derivations[0].is_called(slot.value, slot.called)
 
     def value(self, slot: LineSlot, right: Right) -> np.ndarray:
         """The value that a slot should have on the first draw."""

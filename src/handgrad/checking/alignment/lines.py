@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.checking.alignment.pieces import CodePiece
+from handgrad.checking.alignment.pieces import CodePiece, as_it_is
 from handgrad.checking.alignment.scope import evaluated
 from handgrad.checking.tensors import as_arrays
 from handgrad.checking.trial import leaves
@@ -79,7 +79,7 @@ class LineValues:
         if before is not None and statement is not before:
             self._note(before, frame, result if event == "return" else None)
         if statement is not None and statement is not before:
-            self.names.setdefault(statement, []).append(dict(frame.f_locals))
+            self.names.setdefault(statement, []).append(as_it_is(frame.f_locals))
             self.results.setdefault(statement, []).append([])
         self._open[frame] = statement
         if event == "return":

@@ -194,6 +194,22 @@ def of_selected(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
                     yield new, "mask forgotten", f"({said(mask)})", phrase
 
 
+def of_rows(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+    """One element of each row, by an index for each, where a row or all of them stand."""
+    match node:
+        case ast.Subscript(value, ast.Tuple([ast.Slice(None, None) | ast.Constant(int()), index])):
+            each = scope.array(index)
+            if each is None or each.dtype.kind != "i" or each.ndim != 1:
+                return
+            for name, module in scope.call.scope.items():
+                if module is np:
+                    rows = ast.parse(f"{name}.arange(len({ast.unparse(index)}))", mode="eval").body
+                    new = ast.Subscript(value, ast.Tuple([rows, index], ast.Load()), node.ctx)
+                    part = f"{said(new)} for {said(node)}"
+                    yield new, "shifted", part, "one element of each row belongs there: {}"
+                    return
+
+
 def of_corner(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
     """Slices `:H` that begin elsewhere: `p:p + H` for a number p that is there."""
     if not isinstance(node, ast.Subscript):

@@ -12,7 +12,7 @@ import gc
 import linecache
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from handgrad.checking.alignment.reach import Reach, is_memory, is_unsound, makes_memory
 from handgrad.checking.alignment.wording import mark_modules
+from handgrad.program.functions import comes_from_library
 from handgrad.program.source import nested
 
 #: Where code lies that is not the user's.
@@ -67,6 +68,28 @@ class Observed:
     leads_out: bool
 
 
+def as_it_is(names: Mapping[str, Any]) -> dict[str, Any]:
+    """Variables as they are now: an object of the user's has other attributes after other runs."""
+    return {name: _held(value) for name, value in names.items()}
+
+
+def _held(value: Any) -> Any:
+    """An object with the attributes that it has now, and the lists and dictionaries in them."""
+    if not isinstance(getattr(value, "__dict__", None), dict) or comes_from_library(type(value)):
+        return value
+    try:
+        twin = object.__new__(type(value))
+        twin.__dict__.update(
+            {
+                name: each.copy() if type(each) in (dict, list) else each
+                for name, each in vars(value).items()
+            }
+        )
+    except Exception:  # a class that is made in another way
+        return value
+    return twin
+
+
 def observed(run: Callable[[], Any]) -> Observed:
     """A run with its calls watched."""
     calls: dict[CodeType, Call] = {}
@@ -89,7 +112,7 @@ def observed(run: Callable[[], Any]) -> Observed:
             if call.times == 1:
                 call.given = copy.copy(frame.f_locals)
         else:
-            call.names, call.scope = dict(frame.f_locals), frame.f_globals
+            call.names, call.scope = as_it_is(frame.f_locals), frame.f_globals
 
     before = sys.getprofile()
     sys.setprofile(watch)

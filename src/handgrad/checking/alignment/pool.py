@@ -63,7 +63,9 @@ class RightValues:
     def has(self, value: Any, relative: float = _RELATIVE) -> bool | None:
         """Return whether a value is one of them; None where it is too plain to tell."""
         array = np.asarray(value)
-        if array.dtype.kind != "f" or not np.isfinite(array).all() or not np.ptp(array, axis=None):
+        if array.dtype.kind != "f" or not array.size or not np.isfinite(array).all():
+            return None
+        if not np.ptp(array, axis=None):
             return None
         rows = self._rows.get(array.size)
         if rows is None:

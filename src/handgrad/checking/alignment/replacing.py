@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from itertools import combinations, permutations
 from typing import Any, Final
 
+import numpy as np
+
 from handgrad.checking.alignment.called import is_reduction, of_call
 from handgrad.checking.alignment.changes import Head, Place
 from handgrad.checking.alignment.scope import CallScope
@@ -63,6 +65,11 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
         yield from _other_names(
             node, scope, spreads=isinstance(place.parent, ast.BinOp | ast.Tuple | ast.Return)
         )
+        if is_branch(place):
+            for number in (0, 1):
+                part = f"{number} for {said(node)}"
+                new = ast.Constant(number)
+                yield new, "wrong branch", part, "another value belongs in this branch: {}"
     if place.field == "iter" and not isinstance(node, ast.Call):
         step = ast.Slice(None, None, parsed("-1"))
         new = ast.Subscript(node, step, ast.Load())
@@ -70,6 +77,11 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
     if isinstance(place.parent, ast.BinOp):
         yield from _other_numbers(node, scope)
     yield from _other_sizes(node, scope)
+
+
+def is_branch(place: Place) -> bool:
+    """Return whether an expression is what `where` chooses from, or by."""
+    return isinstance(place.parent, ast.Call) and ast.unparse(place.parent.func).endswith("where")
 
 
 def _other_sizes(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
@@ -181,11 +193,16 @@ def _other_names(node: ast.expr, scope: CallScope, *, spreads: bool = False) -> 
     if own is None and scope.value(node) is not None:
         return
     for other, value in scope.atoms:
-        if ast.unparse(other) == written or (
-            own is not None
-            and (
-                own.dtype.kind != value.dtype.kind
-                or (own.ndim != value.ndim and not (spreads and own.ndim and value.ndim))
+        # What is 0 all over stands for nothing, as a bias does that begins so.
+        if (
+            not np.any(value)
+            or ast.unparse(other) == written
+            or (
+                own is not None
+                and (
+                    own.dtype.kind != value.dtype.kind
+                    or (own.ndim != value.ndim and not (spreads and own.ndim and value.ndim))
+                )
             )
         ):
             continue
@@ -217,13 +234,16 @@ def _of_binary(node: ast.BinOp) -> Iterator[Variant]:
         yield left, "extra term", said(right), "term {} is too many"
         new = right if isinstance(op, ast.Add) else ast.UnaryOp(ast.USub(), right)
         yield new, "extra term", said(left), "term {} is too many"
-        if not isinstance(right, ast.Constant):
-            yield (
-                binary(left, ast.Mult(), right),
-                "stale variable",
-                said(node),
-                ("a product belongs where {} stands"),
-            )
+        match left, right:
+            case ast.Constant(1 | 1.0), _:
+                phrase = f"{{}} belongs where {said(node)} stands"
+                yield right, "stale variable", said(right), phrase
+            case _, ast.Constant():
+                pass
+            case _:
+                product = binary(left, ast.Mult(), right)
+                phrase = "a product belongs where {} stands"
+                yield product, "stale variable", said(node), phrase
         if isinstance(op, ast.Sub):
             yield binary(right, op, left), "wrong sign", said(node), SIGN
     if isinstance(op, ast.Mult | ast.Div):

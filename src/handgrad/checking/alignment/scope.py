@@ -43,7 +43,9 @@ _CALLS: Final = frozenset(
         ),
         *("tril", "triu", "multiply", "divide", "add", "subtract", "broadcast_to", "permute"),
         *("repeat", "tile", "take", "argmax", "argmin", "eye", "diag", "moveaxis", "trace"),
-        *("bincount",),
+        *("bincount", "hstack", "vstack", "dstack", "column_stack", "pad", "flatten", "cbrt"),
+        *("sin", "cos", "tan", "arctan", "reciprocal", "negative", "fmax", "fmin", "heaviside"),
+        *("logical_and", "logical_or", "logical_not", "diagflat", "kron", "inner", "vdot"),
     }
 )
 

@@ -23,6 +23,7 @@ from handgrad.checking.alignment.departures import Departures
 from handgrad.checking.alignment.generators import changes, varied
 from handgrad.checking.alignment.hits import Hit, Sized, is_of_name
 from handgrad.checking.alignment.interventions import Interventions
+from handgrad.checking.alignment.linearity import not_linear
 from handgrad.checking.alignment.pieces import Call, CodePiece, observed, pieces
 from handgrad.checking.alignment.pool import SweptForward, derivation
 from handgrad.checking.alignment.scope import CallScope
@@ -197,6 +198,10 @@ class SourceSearch:
             return None
         own = (piece.tree for piece in self.pieces if not piece.in_forward)
         return next((line for tree in own for line in unfilled(tree)), None)
+
+    def not_linear(self) -> tuple[ast.stmt, str] | None:
+        """A line of backward by which what it gives is not linear in dy, and a sentence on it."""
+        return not_linear(self.pieces, self.trials)
 
     def departing(self, name: str) -> ast.stmt | None:
         """The first line that this gradient, and none that is right, is made from by a value that

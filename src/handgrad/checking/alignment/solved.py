@@ -30,13 +30,13 @@ def solved(
 
     rights: (number, elements). Each is the value plus a term c·A or c·A·B, or times a factor.
     """
-    rows = rights[:_RIGHTS] - own.ravel()
     with np.errstate(all="ignore"):
+        rows = rights[:_RIGHTS] - own.ravel()
         ratios = rights[:_RIGHTS] / own.ravel()
         inverses = 1.0 / ratios
+        # A number times the value is no term beside it.
+        rows = rows[np.ptp(ratios, axis=1) > _RELATIVE * np.max(np.abs(ratios), axis=1)]
     part = said(node)
-    # A number times the value is no term beside it.
-    rows = rows[np.ptp(ratios, axis=1) > _RELATIVE * np.max(np.abs(ratios), axis=1)]
     for factor, values in _products(own, scope):
         column = np.broadcast_to(values, own.shape).ravel().astype(float)
         for c in _fitting(rows, column):
@@ -85,7 +85,7 @@ def forms(scope: CallScope, ndim: int) -> Iterator[Factor]:
     """Variables of numbers, a vector also as a column where that broadcasts with matrices."""
     column = ast.Tuple([ast.Slice(), ast.Constant(None)], ast.Load())
     for each, value in scope.atoms:
-        if value.dtype.kind in "iuf" and value.ndim:
+        if value.dtype.kind in "iuf" and value.ndim and np.any(value):
             yield each, value
             if value.ndim == 1 and ndim == 2:
                 yield ast.Subscript(each, column, ast.Load()), value[:, None]
@@ -93,13 +93,14 @@ def forms(scope: CallScope, ndim: int) -> Iterator[Factor]:
 
 def _products(own: np.ndarray, scope: CallScope) -> Iterator[Factor]:
     """Variables that broadcast to the shape of a value, products of two of them, and squares."""
-    single = [form for form in forms(scope, own.ndim) if _spreads(form[1], own.shape)]
+    single = [form for form in forms(scope, own.ndim) if spreads(form[1], own.shape)]
     yield from single[: 2 * _ATOMS]
     for (one, left), (other, right) in combinations_with_replacement(single[:_ATOMS], 2):
         yield binary(one, ast.Mult(), other), left * right
 
 
-def _spreads(value: np.ndarray, shape: tuple[int, ...]) -> bool:
+def spreads(value: np.ndarray, shape: tuple[int, ...]) -> bool:
+    """Return whether an array broadcasts to a shape."""
     try:
         return np.broadcast_shapes(value.shape, shape) == shape
     except ValueError:

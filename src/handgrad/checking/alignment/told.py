@@ -66,12 +66,16 @@ def _told(name: str, same: Sequence[Hit], situation: str, sure: float) -> Told:
 def _line(search: SourceSearch, name: str, situation: str) -> Told | None:
     """The line that a gradient departs in, where no change of it is known that puts it right.
 
-    Of one that is all zeros that of the array that nothing is written into.
+    Of one that is all zeros that of the array that nothing is written into; of one that is not
+    linear in dy that by which it is not.
     """
     nothing: ast.stmt | None = None
+    no_line: tuple[ast.stmt, str] | None = None
     what = "nothing is written into the zeros of"
     statement = attempt(partial(search.unfilled, name), nothing)
-    if statement is None:
+    if statement is None and (found := attempt(search.not_linear, no_line)) is not None:
+        statement, what = found
+    elif statement is None:
         what = "the first value that the derived backward has not is made by"
         statement = attempt(partial(search.departing, name), nothing)
     if statement is None:

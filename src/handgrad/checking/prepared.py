@@ -1,0 +1,90 @@
+"""Objects that are told the shape of their input before forward: what they are told, and by what.
+
+Frameworks of layers give each its input shape as a network is put together, by a method such as
+`setup(input_shape)`, `build(input_dim)` or `initialize()`. Without it forward finds no weights.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MethodType
+from typing import Any, Final
+
+import numpy as np
+
+from handgrad.checking.attributes import owner_of
+from handgrad.checking.object_arrays import twin_of
+from handgrad.checking.trial import leaves
+from handgrad.seeding import seeded
+
+#: Methods that get a layer ready, in the order in which they are called.
+_METHODS: Final = (
+    *("set_input_shape", "set_input_size", "set_shape", "setup", "build", "compile"),
+    *("initialize", "initialise", "init", "init_weights", "initialize_weights", "init_params"),
+    *("_init_params", "_init_weights", "_initialize", "_build", "init_parameters", "reset"),
+    *("initialize_parameters", "reset_parameters"),
+)
+_SHAPE: Final = re.compile(r"\w*shape\w*|\w*dims|input_?size")
+_WIDTH: Final = re.compile(r"\w*(dim|size|features|units|channels)|n_?in\w*|in_\w+|\w*inputs?|d_in")
+
+Pair = tuple[Callable[..., Any], Callable[..., Any]]
+
+
+def prepared(methods: Pair, arrays: Sequence[Any], options: Mapping[str, Any]) -> Pair:
+    """The methods of a copy of their object that is ready; the same where they run as they are.
+
+    Also where no way is known by which they would.
+    """
+    owner = owner_of(*methods)
+    if owner is None or not len(arrays) or _runs(methods[0], arrays, options):
+        return methods
+    shape = np.shape(arrays[0])
+    for known in (shape[1:], shape):
+        twin = twin_of(owner)
+        with seeded(0):
+            called = [_called(twin, name, known) for name in _METHODS]
+        bound = tuple(MethodType(each.__func__, twin) for each in methods)  # type: ignore[attr-defined]
+        if any(called) and _runs(bound[0], arrays, options):
+            return bound[0], bound[1]
+    return methods
+
+
+def _runs(forward: Callable[..., Any], arrays: Sequence[Any], options: Mapping[str, Any]) -> bool:
+    """Return whether forward gives numbers, on a copy of its object."""
+    try:
+        twin = twin_of(forward.__self__)  # type: ignore[attr-defined]
+        run = MethodType(forward.__func__, twin)  # type: ignore[attr-defined]
+        found = run(*(np.array(each) for each in arrays), **options)
+        first = found[0] if isinstance(found, tuple) and found else found
+        return first is None or all(each.dtype.kind in "fiub" for each in leaves(first))
+    except Exception:  # what it raises is told where it is checked
+        return False
+
+
+def _called(owner: Any, name: str, shape: tuple[int, ...]) -> bool:
+    """Call a method of an object, if it has it and takes nothing but what is known."""
+    method = getattr(owner, name, None)
+    if not callable(method):
+        return False
+    try:
+        given = dict(_arguments(method, shape))
+        inspect.signature(method).bind(**given)
+        method(**given)
+    except Exception:  # it wants what only its network knows
+        return False
+    return True
+
+
+def _arguments(method: Callable[..., Any], shape: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
+    """The shape or the width of the input, for arguments that are called after them."""
+    for name, each in inspect.signature(method).parameters.items():
+        if each.default is not each.empty and each.default is not None:
+            continue
+        if _SHAPE.fullmatch(name):
+            yield name, shape
+        elif _WIDTH.fullmatch(name):
+            yield name, shape[-1]
+        elif each.default is each.empty and name in ("optimizer", "rng", "loss"):
+            yield name, None
