@@ -16,6 +16,11 @@ def is_tensor(value: Any) -> bool:
     return torch is not None and bool(torch.is_tensor(value))
 
 
+def is_jax_array(value: Any) -> bool:
+    """Return whether this is an array of JAX, with values and not traced by JAX itself."""
+    return type(value).__module__.partition(".")[0] == "jaxlib" and hasattr(value, "__array__")
+
+
 def uses_torch(function: Any) -> bool:
     """Return whether a function's module has imported PyTorch."""
     function = getattr(function, "__func__", function)

@@ -128,7 +128,8 @@ class _Story:
             yield from result
             return
         self.count = after
-        yield from chain
+        for block in chain:  # the result has the boxes
+            yield replace(block, boxed=False) if isinstance(block, Equation) else block
         if self.derivation.steps:
             yield Heading("Steps")
             yield from self._steps()

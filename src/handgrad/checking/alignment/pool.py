@@ -21,7 +21,8 @@ from handgrad.checking.alignment.scope import has_fields
 from handgrad.checking.alignment.variants import parsed
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.attempts import Inapplicable
-from handgrad.checking.tensors import is_tensor
+from handgrad.checking.object_arrays import twin_of
+from handgrad.checking.tensors import is_jax_array, is_tensor
 from handgrad.checking.trial import leaves
 from handgrad.deriving.reverse import depends, has_parts, sweep, vjp
 from handgrad.deriving.traced import has_cache, results_of
@@ -118,7 +119,7 @@ class SweptForward:
                 name: _KeptContext() if is_context(value) else value
                 for name, value in given.items()
             }
-            own = copy.deepcopy(own)
+            own = twin_of(own)
             traced = {name: _traced(value, self.inputs, name) for name, value in own.items()}
             result = run_traced(function, traced)
             cotangents = [each for each in leaves(dy) if each.dtype.kind == "f"]
@@ -406,6 +407,8 @@ def _traced(value: Any, inputs: list[Node], name: str, depth: int = 0) -> Any:
         return value
     if is_tensor(value):
         value = value.detach().numpy()
+    elif is_jax_array(value):
+        value = np.asarray(value)
     inner = partial(_traced, inputs=inputs, depth=depth + 1)
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         sizes = tuple(map(Size.of, value.shape))

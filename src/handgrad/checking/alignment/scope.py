@@ -9,7 +9,7 @@ import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
-from types import CodeType, FunctionType, MappingProxyType, MethodType
+from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, Final, TypeGuard
 
 import numpy as np
@@ -254,7 +254,8 @@ class CallScope:
 
 def has_fields(value: Any) -> bool:
     """Return whether this is an object that holds values, which may be called as well."""
-    return hasattr(value, "__dict__") and not isinstance(value, type | FunctionType | MethodType)
+    is_code = isinstance(value, type | ModuleType | FunctionType | MethodType)
+    return hasattr(value, "__dict__") and not is_code
 
 
 def _fields(value: Any) -> Iterator[str]:
