@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CellType, CodeType, FrameType, FunctionType
 from typing import Any, Final
 
 from handgrad.checking.alignment.reach import Reach, is_memory, is_unsound, makes_memory
@@ -158,6 +158,14 @@ class CodePiece:
                 return each
         raise ValueError("the function's free variables have changed")
 
+    def called(self, call: Call) -> FunctionType:
+        """The function that a call ran: another one of this code has other variables around it."""
+        for each in self.functions:
+            around = zip(self.code.co_freevars, each.__closure__ or (), strict=True)
+            if all(_contents(cell) is call.given.get(name) for name, cell in around):
+                return each
+        return self.functions[0]
+
     @contextmanager
     def in_force(self, code: CodeType) -> Iterator[None]:
         """Another code in the place of the function's."""
@@ -186,6 +194,13 @@ def pieces(forward: dict[CodeType, Call], backward: dict[CodeType, Call]) -> lis
         if piece is not None:
             found.append(piece)
     return sorted(found, key=lambda each: each.in_forward)
+
+
+def _contents(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
+        return None
 
 
 def _piece(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import copy
 import re
-import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
@@ -16,6 +15,7 @@ import numpy as np
 
 from handgrad.checking.alignment.pieces import Call, Function
 from handgrad.checking.alignment.wording import said
+from handgrad.checking.tensors import is_jax_array, is_tensor
 
 _PURE: Final = (
     *(ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare),
@@ -149,9 +149,10 @@ class CallScope:
         return self._as_array(self.value(node))
 
     def _as_array(self, value: Any) -> np.ndarray | None:
-        torch = sys.modules.get("torch")
-        if torch is not None and isinstance(value, torch.Tensor):
+        if is_tensor(value):
             value = value.detach().numpy()
+        elif is_jax_array(value):
+            value = np.asarray(value)
         if isinstance(value, bool | int | float | np.ndarray | np.generic):
             found = np.asarray(value)
             return found if found.dtype.kind in "fiub" else None

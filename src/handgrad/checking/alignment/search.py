@@ -134,7 +134,7 @@ class SourceSearch:
             right = {name: each / float(dy) for name, each in right.items()}
             dy = np.ones_like(dy)
         with self.trials.kept.put_back():
-            return derivation(own[0].functions[0], entry.given, dy, right)
+            return derivation(own[0].called(entry), entry.given, dy, right)
 
     @cached_property
     def borrowed(self) -> Borrowed:
