@@ -26,6 +26,7 @@ from handgrad.checking.alignment.paths import same
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.slots import LineSlot, slots
+from handgrad.checking.alignment.wording import said
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempted
 from handgrad.checking.work import CHANGE, EXPRESSION
@@ -106,8 +107,14 @@ def _where_it_is_set(
     ]
     if len(lines) != 1 or len(lines[0].targets) != 1:
         return None
-    new = ast.BinOp(lines[0].value, op, right)
-    moved = replace(change, place=Place(lines[0], "value"), new=new, statement=lines[0])
+    whole = lines[0].value
+    moved = replace(
+        change,
+        place=Place(lines[0], "value"),
+        new=ast.BinOp(whole, op, right),
+        phrase=change.phrase.replace(f" beside {said(own)}", f" beside {said(whole)}"),
+        statement=lines[0],
+    )
     return moved if _first(interventions, moved, slot.piece) == time else None
 
 
