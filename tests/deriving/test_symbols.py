@@ -121,7 +121,7 @@ def recurrent(x, w, u, b):
 
 
 def test_rounds_are_written_by_their_times():
-    """What a person writes: h_t of h_{t−1}, and what later rounds hand back."""
+    """A person writes h_t of h_{t−1}, and what later rounds hand back."""
     shapes = {"x": ("N", "T", "D"), "w": ("D", "H"), "u": ("H", "H"), "b": ("H",)}
     page = hg.derive(recurrent, **shapes).notes().document
     lines = [to_latex(each.formula) for each in opened(page.blocks) if isinstance(each, Equation)]
@@ -145,6 +145,14 @@ def given(x, h0, u):
     for t in range(x.shape[0]):
         h = np.tanh(x[t] + h @ u)
     return h
+
+
+def listed(x, h0, u):
+    h, found = h0, []
+    for t in range(x.shape[0]):
+        h = np.tanh(x[t] + h @ u)
+        found.append(h)
+    return np.stack(found)
 
 
 def gates(x, w):
@@ -181,6 +189,8 @@ LINES = [
     # A number below an array's name is no time.
     (given, ((4, 3), (3,), (3, 3)), r"h^{(-1)} = h_{0}"),
     (given, ((4, 3), (3,), (3, 3)), r"d h_{0} = d h^{(-1)}"),
+    # A stack of all rounds is told, as every result is.
+    (listed, ((4, 3), (3,), (3, 3)), r"y = h^{(0 \cdots"),
     # Parts that make up an axis stand side by side.
     (gates, ((3, 4), (4, 6)), r"\mid"),
     # A place that is written is the left side.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from tests.deriving.of_torch import assert_equal_to_torch
+from tests.deriving.of_torch import Rounded, assert_equal_to_torch
 from tests.rows import rows
 
 torch = pytest.importorskip("torch")
@@ -135,16 +135,6 @@ def test_a_result_that_is_left_out_is_no_result(last):
     gradients = torch.autograd.grad(wanted, [tx, tg], list(map(torch.tensor, dys)))
     for one, other in zip(found, gradients, strict=True):
         np.testing.assert_allclose(one, other.numpy(), rtol=1e-10, atol=1e-10)
-
-
-class Rounded(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.round()
-
-    @staticmethod
-    def backward(ctx, dy):
-        return dy
 
 
 def test_a_function_with_a_gradient_of_its_own_is_refused_by_name():

@@ -1,4 +1,4 @@
-"""What a forward of PyTorch reaches without computing with it, and what it refuses itself."""
+"""Things that a forward of PyTorch reaches without computing with them, or refuses itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from tests.deriving.of_torch import assert_equal_to_torch
+from tests.deriving.of_torch import Rounded, assert_equal_to_torch
 from tests.rows import rows
 
 torch = pytest.importorskip("torch")
@@ -32,20 +32,10 @@ class Logged:
         self.log = sys.stderr
 
     def __call__(self, x):
-        return torch.sin(x) if x.ndim == 2 else (Straight.apply(x), straight(x))
+        return torch.sin(x) if x.ndim == 2 else (Rounded.apply(x), straight(x))
 
 
-class Straight(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.round()
-
-    @staticmethod
-    def backward(ctx, dy):
-        return dy
-
-
-straight = Straight.apply
+straight = Rounded.apply
 
 
 def test_what_is_not_called_stands_in_nobody_s_way():

@@ -133,7 +133,7 @@ class Convention:
         return (y[0] if self.outputs == 1 else y), tuple(result[self.outputs :])
 
     def arguments(self, dy: Any, kept: KeptArray, owner: Any) -> tuple[Any, ...]:
-        """What backward is called with, of this object if it is a method."""
+        """The arguments that backward is called with, of this object if it is a method."""
         dy = as_tensors(dy) if self.tensors else dy
         cotangents = iter(dy if self.roles.count("dy") > 1 else (dy,))
         several = self.roles.count("cache") > 1

@@ -12,8 +12,9 @@ from rich.table import Table
 
 from handgrad.printing import html, terminal_text
 
-#: Begins the sentence on another cause that does the same.
+#: Ends the sentence on a gradient without a known cause.
 NO_CAUSE: Final = "no explanation that was tried fits"
+#: Begins the sentence on another cause that does the same.
 RIVAL: Final = " (or, with the same effect here: "
 
 

@@ -16,9 +16,15 @@ def is_tensor(value: Any) -> bool:
     return torch is not None and bool(torch.is_tensor(value))
 
 
-def is_jax_array(value: Any) -> bool:
-    """Return whether this is an array of JAX, with values and not traced by JAX itself."""
-    return type(value).__module__.partition(".")[0] == "jaxlib" and hasattr(value, "__array__")
+def as_values(value: Any) -> Any:
+    """A tensor of PyTorch, or an array of JAX that JAX does not trace, as one of NumPy.
+
+    Anything else is returned as it is.
+    """
+    if is_tensor(value):
+        return value.detach().numpy()
+    is_jax = type(value).__module__.partition(".")[0] == "jaxlib" and hasattr(value, "__array__")
+    return np.asarray(value) if is_jax else value
 
 
 def uses_torch(function: Any) -> bool:

@@ -69,7 +69,7 @@ class Formulas:
         return False
 
     def outside(self, node: Node) -> Node:
-        """What an input of a loop's rounds is outside of them; any other node itself."""
+        """The node outside that an input of a loop's rounds stands for; any other node itself."""
         while id(node) in self._outside:
             node = self._outside[id(node)]
         return node

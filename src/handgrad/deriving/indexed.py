@@ -109,7 +109,7 @@ def selected(writer: Writing, node: Node) -> Part:
     if turned.op == "transpose" and x not in writer.symbols and len(index) == 1:
         first, *others = turned.attrs["axes"]
         if others == sorted(others) and isinstance(index[0], Size):
-            # Where it is taken the order of the axes is as before.
+            # The order of the axes that are left is as before.
             x, index = turned.args[0], (*[slice(None)] * first, index[0])
     return at_index(writer.part(x), index_of(writer, x, index, arrays))
 

@@ -14,9 +14,9 @@ from handgrad.deriving.beside import Beside, Trial, slope_of, weight
 from handgrad.deriving.moving import moved, replaced
 from handgrad.deriving.refusals import UnprovedError
 
-#: Of more arrays than these, several are moved at once.
+#: Several arrays are moved at once where there are more than these.
 MOST_ARRAYS: Final = 6
-#: How far from the end of a domain its inside is looked at.
+#: The distance from the end of a domain at which its inside is looked at.
 _INSIDE: Final = 1e-2
 
 
@@ -57,12 +57,12 @@ class Meetings:
                 said = f"{'_'.join(map(str, path))} is {said}"
                 trial = Trial(replaced(values, path, x), said, path=path)
                 own = self.beside.own(trial.values)
-                # Where results have other shapes than elsewhere nothing is smooth.
+                # Nothing is smooth where results have other shapes than elsewhere.
                 if own is not None and _shapes(own) == _shapes(usual or ()):
                     yield trial, own
 
     def _meets(self, trial: Trial, own: list[Any]) -> None:
-        """Where differences to both sides agree the point is smooth, and the gradient has to."""
+        """The gradient has to agree with differences to both sides where these do."""
         if not all(np.all(np.isfinite(each)) for each in own):
             return
         rng, side = np.random.default_rng(8), self.beside.tolerances.side

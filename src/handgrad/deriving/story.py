@@ -10,7 +10,7 @@ from handgrad.deriving.algebra import Simplification
 from handgrad.deriving.derived import Derived
 from handgrad.deriving.formulas import Formulas
 from handgrad.deriving.substitution import widened
-from handgrad.deriving.symbols import NodeSymbols
+from handgrad.deriving.symbols import NodeSymbols, is_left
 from handgrad.deriving.times import CarriedValue
 from handgrad.documents.document import (
     Block,
@@ -84,13 +84,10 @@ class _Story:
         self.told: set[Formula] = set()
 
     def _symbol_of(self, node: Node) -> Formula | None:
-        """The symbol of a result: its own, or that of a loop's last value."""
-        if node in self.formulas.symbols:
-            return self.formulas.symbols.of(node)
-        is_last = node.op == "part" and node.args[0].op == "loop"
-        if is_last and node.attrs["index"] < node.args[0].attrs["loop"].carried:
-            return self.formulas.symbols.left(node)
-        return None
+        """The symbol of a result; None for a stack of all rounds, which is told by those of one."""
+        is_stack = is_left(node) and node.attrs["index"] >= node.args[0].attrs["loop"].carried
+        is_known = node in self.formulas.symbols and not is_stack
+        return self.formulas.symbols.of(node) if is_known else None
 
     def blocks(self) -> Iterator[Block]:
         derivation, pair = self.derivation, self.derivation.pair
@@ -104,7 +101,7 @@ class _Story:
         yield from self._lines(pair.forward, self.inputs)
         for symbol, node in self.outputs:
             if self._symbol_of(node) is None:
-                formula = row(symbol, Sign("="), self.formulas.of(node))
+                formula = row(symbol, Sign("="), self.formulas.inside(node).formula)
                 yield self._numbered(formula, self._shape(node))
         yield Heading("The chain rule, line by line")
         yield from self._gradients()
@@ -119,13 +116,13 @@ class _Story:
 
     def _gradients(self) -> Iterator[Block]:
         """The chain rule, its simplifications, and the result where it is another."""
-        pair, count = self.derivation.pair, self.count
+        backward, first = self.derivation.pair.backward, self.count
         chain = list(self._program(self.chain, self.chain.inputs))
         after = self.count
-        self.count = count
-        result = list(self._program(pair.backward, pair.backward.inputs))
+        result = list(self._program(backward, backward.inputs))
         if [*map(_leaves, chain)] == [*map(_leaves, result)]:
-            yield from result
+            self.count = first
+            yield from self._anew(result)
             return
         self.count = after
         for block in chain:  # the result has the boxes
@@ -134,7 +131,15 @@ class _Story:
             yield Heading("Steps")
             yield from self._steps()
         yield Heading("Result")
-        yield from self._program(pair.backward, pair.backward.inputs)
+        yield from self._anew(result)
+
+    def _anew(self, blocks: Sequence[Block]) -> Iterator[Block]:
+        """Blocks whose equations have the numbers that come next."""
+        for block in blocks:
+            if isinstance(block, Equation):
+                self.count += 1
+                block = replace(block, number=str(self.count))
+            yield block
 
     def _program(self, program: Program, known: Sequence[Node]) -> Iterator[Block]:
         """All lines of a backward, those of the gradients boxed."""
@@ -205,7 +210,7 @@ class _Story:
         loop: Loop = node.attrs["loop"]
         found = self.formulas.symbols.carried[id(node)]
         ends = {p.attrs["index"] for p in results if p.op == "part" and p.args[0] is node}
-        # Of what is carried on through time the result is the last, which comes after the rounds.
+        # The result of a value that is carried through time is the last, after the rounds.
         through_time = {i for i, c in enumerate(found) if c is not None and c.made.time is not None}
         wanted = [loop.body.outputs[i] for i in ends - through_time]
         yield from self._before(node, [change for change in found if change is not None])

@@ -67,7 +67,7 @@ class NodeSymbols:
         self._letters: dict[str, Formula] = {}
         self._bases: dict[str, Formula] = {}
         self._nodes: dict[int, Formula] = {}
-        #: Of values that belong to a round the symbol of all rounds, and the time.
+        #: The symbol in all rounds, and the time, for each value that belongs to a round.
         self._times: dict[int, tuple[Formula, Size]] = {}
         named = [
             (node, name)
@@ -93,9 +93,10 @@ class NodeSymbols:
             for node in loops
             for each in node.attrs["loop"].body.body
         }
+        self._counters = frozenset(self._rounds.values())
         #: The value of a round, for each that is taken from a stack by the round's number.
         self.same = stacked(loops)
-        #: What each loop carries on.
+        #: The values that each loop carries on.
         self.carried: dict[int, list[CarriedValue | None]] = {}
         for node in loops:
             self._loop(node)
@@ -104,7 +105,7 @@ class NodeSymbols:
         self._write_long(nodes, chain, {id(node) for node in result})
 
     def _loop(self, node: Node) -> None:
-        """The symbols of what a loop carries on, before its rounds and in them."""
+        """The symbols of the values that a loop carries on, before its rounds and in them."""
         loop: Loop = node.attrs["loop"]
         self.carried[id(node)] = list(changes(loop, self._flowed))
         for k, change in enumerate(self.carried[id(node)]):
@@ -114,7 +115,7 @@ class NodeSymbols:
             self._set(change.carry, change.inside)
             readers = [n for n in loop.body.body if any(arg is change.carry for arg in n.args)]
             for again in readers if len(readers) == 1 and self._is_adjoint(name) else ():
-                # What later rounds hand back, and with it what comes from the round's own result.
+                # To the part of later rounds that of the round's own result is added first.
                 if again.name == name:
                     self._set(again, change.inside)
             for each in change.line or (change.result,):
@@ -141,7 +142,7 @@ class NodeSymbols:
         used = set(self._nodes.values())
         values: dict[tuple[str, bool, str], list[Node]] = {}
         for node, name in named:
-            if id(node) not in self._nodes and id(node) not in self.same and not _is_left(node):
+            if id(node) not in self._nodes and id(node) not in self.same and not is_left(node):
                 counter = self._rounds.get(id(node), "")
                 values.setdefault((name, id(node) in anew, counter), []).append(node)
         for (name, _, counter), several in values.items():
@@ -151,7 +152,7 @@ class NodeSymbols:
 
     def _leave(self, nodes: Iterable[Node]) -> None:
         """The symbols of what loops leave."""
-        for node in filter(_is_left, nodes):
+        for node in filter(is_left, nodes):
             found = self.left(node) or (self.named(node.name) if node.name else None)
             if found is not None:
                 self._nodes[id(node)] = found
@@ -172,7 +173,7 @@ class NodeSymbols:
             self._times[id(node)] = base, Size.of(counter)
 
     def left(self, part: Node) -> Formula | None:
-        """What a loop leaves, by its times: a last value, or those of all rounds."""
+        """The symbol by its times of a last value, or of those of all rounds."""
         whole, index = part.args[0], part.attrs["index"]
         loop: Loop = whole.attrs["loop"]
         if index < loop.carried:
@@ -184,7 +185,7 @@ class NodeSymbols:
         base, time = found
         ends = (self.size(time.at({loop.counter: end})) for end in (Size.of(0), loop.count - 1))
         first, last = (end.formula for end in ends)
-        return _below(base, row(first, Sign("⋯"), last))
+        return self._timed(base, row(first, Sign("⋯"), last))
 
     def _write_long(self, nodes: Sequence[Node], chain: set[int], result: set[int]) -> None:
         """Symbols for values without a name that are too long to be written at each use: δ for
@@ -198,13 +199,18 @@ class NodeSymbols:
             key = flowed, is_new, self._rounds.get(id(node), "")
             groups.setdefault(key, []).append(node)
         for (flowed, is_new, counter), several in groups.items():
-            delta = Symbol("delta") if Symbol("delta") not in self._taken else self._free("")
-            base = self._bases.setdefault("δ", delta) if flowed else None
-            base = base or self._bases.setdefault("", self._free(""))
+            base = self._spare("δ" if flowed else "")
             old = groups.get((True, False, counter), ())
             start = sum(id(node) in result for node in old) if is_new else 0
             for i, node in enumerate(several, start):
                 self._number(node, base, i, start + len(several), set())
+
+    def _spare(self, name: str) -> Formula:
+        """A letter for values without a name, δ if it is free."""
+        if name not in self._bases:
+            is_free = name == "δ" and Symbol("delta") not in self._taken
+            self._bases[name] = Symbol("delta") if is_free else self._free("")
+        return self._bases[name]
 
     def _base(self, moment: Moment) -> Formula:
         return _again(self.named(moment.name), moment.which, moment.several)
@@ -215,7 +221,9 @@ class NodeSymbols:
         return base if moment.time is None else self._at(base, moment.time)
 
     def _at(self, base: Formula, time: Size) -> Formula:
-        index = self.size(time).formula
+        return self._timed(base, self.size(time).formula)
+
+    def _timed(self, base: Formula, index: Formula) -> Formula:
         inner = base.parts[-1] if isinstance(base, FormulaRow) else base
         numbered = (
             isinstance(each, Script) and each.base == inner and isinstance(each.sub, Number)
@@ -259,7 +267,7 @@ class NodeSymbols:
 
     def counts(self, size: Size) -> bool:
         """True for a place that changes from round to round."""
-        return not size.letters.isdisjoint(set(self._rounds.values()))
+        return not size.letters.isdisjoint(self._counters)
 
     def named(self, name: str) -> Formula:
         """The symbol of a name; an adjoint is d and the symbol of what it belongs to."""
@@ -317,7 +325,7 @@ class NodeSymbols:
         return next(found for found in _numbered(Symbol(first)) if found not in taken)
 
 
-def _is_left(node: Node) -> bool:
+def is_left(node: Node) -> bool:
     """True for what a loop leaves."""
     return node.op == "part" and node.args[0].op == "loop"
 

@@ -19,7 +19,7 @@ class Moment:
 
     name: str
     time: Size | None
-    #: Which of the values of this name that a loop carries on, and of how many.
+    #: The place among values of this name that a loop carries on, and their number.
     which: int = 0
     several: int = 1
 
@@ -39,7 +39,7 @@ class CarriedValue:
 
 
 def changes(loop: Loop, is_adjoint: Mapping[int, bool]) -> Iterator[CarriedValue | None]:
-    """What each carried value is called; None where neither times nor one name would be true."""
+    """The names of each carried value; None where neither times nor one name would be true."""
     counter = Size.of(loop.counter)
     first, last = Size.of(0), loop.count - 1
     if loop.reverse:
@@ -107,7 +107,7 @@ def _line(loop: Loop, carry: Node, result: Node) -> tuple[Node, ...] | None:
 
 
 def _before(node: Node, carry: Node) -> Node | None:
-    """What a carried array was before a change, by itself or by the rounds of a loop inside."""
+    """The array before a change, by itself or by the rounds of a loop inside."""
     if node.op in ("store", "add_at"):
         return node.args[0]
     if node.op == "add":
@@ -124,7 +124,7 @@ def _before(node: Node, carry: Node) -> Node | None:
 
 
 def _others(change: Node) -> tuple[Node, ...]:
-    """What a change reads beside the array."""
+    """The operands of a change beside the array."""
     return change.args[1:] if change.op in ("store", "add_at") else ()
 
 

@@ -76,7 +76,7 @@ class Expressions(ABC):
         #: The statement that changes an array in place, by the array.
         self.taken: dict[int, Node] = {}
         self.uses_math = False
-        #: What writes the statements that stand behind those of a node.
+        #: Writes the statements that stand behind those of a node.
         self.behind: Callable[[Node], None] = lambda node: None
 
     # Names and sizes

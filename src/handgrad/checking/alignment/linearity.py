@@ -49,7 +49,7 @@ def not_linear(pieces: Sequence[CodePiece], trials: Trials) -> tuple[ast.stmt, s
 def _values(
     own: Sequence[CodePiece], trials: Trials, sign: float
 ) -> dict[ast.stmt, list[np.ndarray]]:
-    """What each line makes of the first draw's dy, or of −dy, in the order of the run."""
+    """The values that each line makes of the first draw's dy, or of −dy, in order."""
     lines, done = LineValues(own), trials.runs[0]
 
     def run() -> None:

@@ -152,7 +152,7 @@ def _equal(one: np.ndarray | None, other: np.ndarray) -> bool:
 
 
 def _first(interventions: Interventions, change: Change, piece: CodePiece) -> int:
-    """When a line first departs with a change in force; -1 where it raises."""
+    """The time at which a line first departs with a change in force; -1 where it raises."""
     try:
         with change.made():
             code = piece.compiled()

@@ -22,7 +22,7 @@ from handgrad.checking.alignment.variants import parsed
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.attempts import Inapplicable
 from handgrad.checking.object_arrays import twin_of
-from handgrad.checking.tensors import is_jax_array, is_tensor
+from handgrad.checking.tensors import as_values
 from handgrad.checking.trial import leaves
 from handgrad.deriving.reverse import depends, has_parts, sweep, vjp
 from handgrad.deriving.traced import has_cache, results_of
@@ -405,10 +405,7 @@ def _traced(value: Any, inputs: list[Node], name: str, depth: int = 0) -> Any:
     """An argument with its arrays of floats as inputs of the program, those of an object too."""
     if depth > _DEEP:
         return value
-    if is_tensor(value):
-        value = value.detach().numpy()
-    elif is_jax_array(value):
-        value = np.asarray(value)
+    value = as_values(value)
     inner = partial(_traced, inputs=inputs, depth=depth + 1)
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         sizes = tuple(map(Size.of, value.shape))

@@ -193,7 +193,7 @@ def _other_names(node: ast.expr, scope: CallScope, *, spreads: bool = False) -> 
     if own is None and scope.value(node) is not None:
         return
     for other, value in scope.atoms:
-        # What is 0 all over stands for nothing, as a bias does that begins so.
+        # An array of zeros stands for nothing, as a bias does that begins so.
         if (
             not np.any(value)
             or ast.unparse(other) == written

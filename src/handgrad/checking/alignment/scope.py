@@ -15,7 +15,7 @@ import numpy as np
 
 from handgrad.checking.alignment.pieces import Call, Function
 from handgrad.checking.alignment.wording import said
-from handgrad.checking.tensors import is_jax_array, is_tensor
+from handgrad.checking.tensors import as_values
 
 _PURE: Final = (
     *(ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare),
@@ -149,10 +149,7 @@ class CallScope:
         return self._as_array(self.value(node))
 
     def _as_array(self, value: Any) -> np.ndarray | None:
-        if is_tensor(value):
-            value = value.detach().numpy()
-        elif is_jax_array(value):
-            value = np.asarray(value)
+        value = as_values(value)
         if isinstance(value, bool | int | float | np.ndarray | np.generic):
             found = np.asarray(value)
             return found if found.dtype.kind in "fiub" else None

@@ -31,7 +31,7 @@ def is_autograd_function(x: Any) -> bool:
 
 
 class FunctionContext:
-    """What a torch.autograd.Function keeps for its backward, which nobody reads here."""
+    """Takes what a torch.autograd.Function keeps for its backward, which nobody reads here."""
 
     def __init__(self, count: int) -> None:
         self.needs_input_grad = (True,) * count

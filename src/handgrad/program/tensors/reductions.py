@@ -329,7 +329,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
 
 @torch_function()
 def histc(x: Any, bins: Any = 100, min: Any = 0, max: Any = 0) -> Any:
-    """How many elements fall between edges; those outside are left out."""
+    """The number of elements between edges; those outside are left out."""
     if is_exactly(min, 0) and is_exactly(max, 0):
         min, max = xp.min(x), xp.max(x)
     x = xp.ravel(x)

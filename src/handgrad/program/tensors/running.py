@@ -157,7 +157,7 @@ def _double(detached: Detached) -> Any:
         return detached(value) if is_float else value
 
     class Double(TorchFunctionMode):  # type: ignore[misc]
-        #: What the function itself says of gradients: PyTorch switches them off in the forward of
+        #: The function's own word on gradients: PyTorch switches them off in the forward of
         #: an autograd.Function, where nothing is detached.
         is_enabled = True
 
