@@ -21,8 +21,9 @@ from handgrad.documents.formulas.formula import (
     Space,
     Symbol,
     row,
+    separated,
 )
-from handgrad.equations.parts import ATOM, CONDITION, PRODUCT, UNARY, Part, fenced
+from handgrad.equations.parts import ATOM, BIG, CONDITION, PRODUCT, UNARY, Part, fenced
 from handgrad.equations.parts import power as raised
 from handgrad.program.node import Loop, Node
 from handgrad.program.sizes import Size
@@ -47,7 +48,9 @@ class Formulas:
         if is_change and node.args[0] in self.symbols and self.symbols.of(node.args[0]) == symbol:
             return changed(self, node)
         sign = Sign("←" if self._uses(node, symbol) else "=")
-        return row(symbol, sign, self.inside(node).formula)
+        # The new shape of a whole side stands beside it.
+        right = self.part(node.args[0]) if node.op == "reshape" else self.inside(node)
+        return row(symbol, sign, right.formula)
 
     def _uses(self, node: Node, symbol: Formula) -> bool:
         """True where a node is written with this symbol; each node in it is looked at once."""
@@ -132,22 +135,32 @@ class Formulas:
     def _term(
         self, table: BaseTable, term: Sequence[Factor], coefficient: Rational | int
     ) -> Formula:
-        above = [self._power(table, f.base, f.power) for f in term if f.power > 0]
-        below = [self._power(table, f.base, -f.power) for f in term if f.power < 0]
-        if coefficient.numerator != 1 or not above:
-            above.insert(0, Number(str(coefficient.numerator)))
-        if coefficient.denominator != 1:
-            below.insert(0, Number(str(coefficient.denominator)))
-        return Fraction(apart(above), apart(below)) if below else apart(above)
+        above = self._product(table, [f for f in term if f.power > 0], coefficient.numerator)
+        below = self._product(table, [f for f in term if f.power < 0], coefficient.denominator)
+        return above if below == Number("1") else Fraction(above, below)
 
-    def _power(self, table: BaseTable, base: int, power: Rational | int) -> Formula:
+    def _product(self, table: BaseTable, factors: Sequence[Factor], number: int) -> Formula:
+        """A number, factors of one value with room between them, and arrays with ⊙."""
+        found: list[Formula] = [] if number == 1 and factors else [Number(str(number))]
+        in_order = sorted(factors, key=lambda factor: bool(factor.indices))
+        for k, f in enumerate(in_order):
+            if found:
+                found.append(Sign("⊙") if k and in_order[k - 1].indices else Space())
+            part = self._power(table, f.base, f.power if f.power > 0 else -f.power)
+            is_last = k == len(in_order) - 1
+            found.append(
+                fenced(*part) if part.strength < (BIG if is_last else PRODUCT) else part.formula
+            )
+        return row(*found)
+
+    def _power(self, table: BaseTable, base: int, power: Rational | int) -> Part:
         found = self._base(table.bases[base], table)
         if power == Rational(1, 2):
-            return Root(found.formula)
+            return Part(Root(found.formula), UNARY)
         if power == 1:
-            return fenced(*found) if found.strength < PRODUCT else found.formula
+            return found
         exponent = Number(str(power.numerator)), Number(str(power.denominator))
-        return raised(found, exponent[0] if power.denominator == 1 else Fraction(*exponent)).formula
+        return raised(found, exponent[0] if power.denominator == 1 else Fraction(*exponent))
 
     def _base(self, found: Node | Size | Mask | Component, table: BaseTable) -> Part:
         match found:
@@ -157,14 +170,10 @@ class Formulas:
                 condition = self.of(found.condition)
                 inside = row(Sign("¬"), Fenced(condition)) if found.inverted else condition
                 return Part(Fenced(inside, "["), ATOM)
-            case Component():
-                return Part(Big("sum", self._term(table, found.term, Rational(1))), PRODUCT)
+            case Component(term, sizes):
+                bound = dict(sizes)
+                over = separated(tuple(self.size(size).formula for size in bound.values()))
+                is_whole = all(i in bound for factor in term for i in factor.indices)
+                inside = self._term(table, term, Rational(1))
+                return Part(Big("sum", inside, None if is_whole else over), BIG)
         return self.part(found)
-
-
-def apart(parts: Sequence[Formula]) -> Formula:
-    """Factors with a little room between them."""
-    found: list[Formula] = []
-    for each in parts:
-        found += [Space(), each] if found else [each]
-    return row(*found)

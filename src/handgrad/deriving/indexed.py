@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from handgrad.deriving.symbols import NodeSymbols
 from handgrad.documents.formulas.formula import (
     Big,
+    Fenced,
     Formula,
     FormulaRow,
     Number,
+    Script,
     Sign,
     Space,
     Symbol,
@@ -31,9 +33,6 @@ from handgrad.equations.parts import (
 from handgrad.program.node import Node
 from handgrad.program.primitives.index import Slot
 from handgrad.program.sizes import Size
-
-#: Indices of sums that are written by indices.
-INDICES: Final = ("i", "j", "k", "l", "m", "n", "p", "q", "r", "s")
 
 
 class Writing(Protocol):
@@ -73,7 +72,7 @@ def contracted(writer: Writing, node: Node) -> Part:
             ]
             return Part(beside(*factors), PRODUCT)
     order = dict.fromkeys((*out, *left, *right))
-    names = {index: Symbol(INDICES[i % len(INDICES)]) for i, index in enumerate(order)}
+    names = dict(zip(order, writer.symbols.indices, strict=False))
     factors = [
         at_index(writer.part(each), separated(tuple(names[index] for index in indices))).formula
         for each, indices in ((first, left), (second, right))
@@ -116,9 +115,12 @@ def selected(writer: Writing, node: Node) -> Part:
 
 def at_index(x: Part, index: Formula) -> Part:
     """A value with an index; that of dx stands below x."""
-    if isinstance(x.formula, FormulaRow) and x.formula.parts[0] == Symbol("d"):
-        *before, last = x.formula.parts
-        return Part(row(*before, at_index(Part(last, ATOM), index).formula), ATOM)
+    match x.formula:
+        case FormulaRow((Symbol("d") as d, of)):
+            return Part(row(d, at_index(Part(of, ATOM), index).formula), ATOM)
+        case Script(Fenced(_, "⟨"), _, None) | Script(_, Fenced(), None):
+            # Below it stand the axes of a mean, or a shape.
+            x = Part(Fenced(x.formula), ATOM)
     if is_condition(x.formula):
         x = Part(fenced(*x), ATOM)
     return subscripted(x, index)

@@ -9,7 +9,6 @@ import numpy as np
 
 from handgrad.deriving.filled import stored
 from handgrad.deriving.indexed import (
-    INDICES,
     Writing,
     at_index,
     beside,
@@ -46,6 +45,7 @@ from handgrad.equations.parts import (
     UNARY,
     Part,
     constant,
+    fenced,
     power,
     subscripted,
 )
@@ -69,6 +69,23 @@ def by_name(writer: Writing, node: Node) -> Part:
 def shown(writer: Writing, node: Node) -> Part:
     """The array itself, which the operation only arranges or copies."""
     return writer.part(node.args[0])
+
+
+def reshaped(writer: Writing, node: Node) -> Part:
+    """x with its new shape below it, unless axes of length 1 are all that changes."""
+    x = node.args[0]
+    one = Size.of(1)
+    lengths = [[size for size in each.shape if size != one] for each in (x, node)]
+    if lengths[0] == lengths[1] or writer.outside(x).op in ("const", "zeros", "ones"):
+        return writer.part(x)
+    shape = separated(tuple(writer.size(size).formula for size in node.shape))
+    return Part(
+        Script(
+            fenced(*writer.part(x)) if writer.part(x).strength < ATOM else writer.of(x),
+            Fenced(shape),
+        ),
+        ATOM,
+    )
 
 
 def function(name: str) -> Notation:
@@ -226,29 +243,39 @@ def big(kind: str) -> Notation:
     """Σ or max over the axes that are named below it, by their lengths."""
 
     def written(writer: Writing, node: Node) -> Part:
-        x = node.args[0]
-        axes = [axis for axis in node.attrs.get("axis", ()) if axis < x.ndim]
-        some = axes and len(axes) < x.ndim
-        if any(x.shape.count(x.shape[axis]) > 1 for axis in axes if some):
-            # Two axes of one length are told apart by indices.
-            letters = tuple(map(Symbol, INDICES[: x.ndim]))
-            body = at_index(writer.part(x), separated(letters)).formula
-            return Part(Big(kind, body, separated(tuple(letters[axis] for axis in axes))), BIG)
-        below = separated(tuple(writer.size(x.shape[axis]).formula for axis in axes))
-        return Part(Big(kind, writer.of(x, BIG), below if some else None), BIG)
+        body, below = _over(writer, node)
+        formula = fenced(*body) if body.strength < BIG else body.formula
+        return Part(Big(kind, formula, below), BIG)
 
     return written
+
+
+def _over(writer: Writing, node: Node) -> tuple[Part, Formula | None]:
+    """The operand of a reduction, and its axes by their lengths; None where it is over all."""
+    x = node.args[0]
+    axes = [axis for axis in node.attrs.get("axis", ()) if axis < x.ndim]
+    if not axes or len(axes) == x.ndim:
+        return writer.part(x), None
+    if any(x.shape.count(x.shape[axis]) > 1 for axis in axes):
+        # Two axes of one length are told apart by indices.
+        letters = writer.symbols.indices[: x.ndim]
+        below = separated(tuple(letters[axis] for axis in axes))
+        return at_index(writer.part(x), separated(tuple(letters))), below
+    return writer.part(x), separated(tuple(writer.size(x.shape[axis]).formula for axis in axes))
 
 
 def running(kind: str) -> Notation:
     """A sum of all up to an element."""
     return lambda writer, node: Part(
-        Big(kind, writer.of(node.args[0], BIG), row(Sign("≤"), Symbol("i"))), BIG
+        Big(kind, writer.of(node.args[0], BIG), row(Sign("≤"), writer.symbols.indices[0])), BIG
     )
 
 
 def mean(writer: Writing, node: Node) -> Part:
-    return Part(Fenced(writer.of(node.args[0]), "⟨"), ATOM)
+    """⟨x⟩ with the axes as those of Σ below it."""
+    body, below = _over(writer, node)
+    inside = Fenced(body.formula, "⟨")
+    return Part(inside if below is None else Script(inside, below), ATOM)
 
 
 def transposed(writer: Writing, node: Node) -> Part:
@@ -316,8 +343,10 @@ def rolled(writer: Writing, node: Node) -> Part:
         if each not in by_axis:
             index.append(Sign(":"))
             continue
-        back = row(Symbol("i"), Sign("−"), writer.size(by_axis[each]).formula)
-        on = row(Symbol("i"), Sign("+"), writer.size(Size.of(0) - by_axis[each]).formula)
+        back = row(writer.symbols.indices[0], Sign("−"), writer.size(by_axis[each]).formula)
+        on = row(
+            writer.symbols.indices[0], Sign("+"), writer.size(Size.of(0) - by_axis[each]).formula
+        )
         moved = on if _is_negative(by_axis[each]) else back
         index.append(row(Fenced(moved), Operator("mod"), writer.size(length).formula))
     return _indexed(writer.part(x), index)
@@ -433,10 +462,11 @@ NOTATIONS: Final[dict[str, Notation]] = {
     "pile": stacked,
     "arange": counted,
     "eye": fixed(Symbol("I")),
+    "reshape": reshaped,
     "zeros": fixed(Number("0")),
     "ones": fixed(_ONE),
     **dict.fromkeys(
-        ("reshape", "broadcast_to", "stop", "like", "astype", "cast", "copy", "full"),
+        ("broadcast_to", "stop", "like", "astype", "cast", "copy", "full"),
         shown,
     ),
 }

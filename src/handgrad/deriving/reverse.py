@@ -75,8 +75,8 @@ def sweep(body: list[Node], adjoint: dict[int, Node], live: set[int]) -> None:
             else:
                 gradients = vjp(n, tuple(map(given.get, range(len(n.value)))))
         elif id(n) in adjoint and id(n) in live:
-            if n.name and not adjoint[id(n)].name:
-                adjoint[id(n)].name = f"d{n.name}"
+            if n.name:
+                _call(adjoint[id(n)], n)
             gradients = vjp(n, adjoint[id(n)])
         else:
             continue
@@ -118,8 +118,8 @@ def gradient(program: Program, wrt: list[Node]) -> tuple[list[Node], list[Node]]
             adjoint[id(o)] = adjoint[id(o)] + g if id(o) in adjoint else g
     sweep(body, adjoint, live)
     for x in wrt:
-        if id(x) in adjoint and not adjoint[id(x)].name:
-            adjoint[id(x)].name = f"d{x.name}"
+        if id(x) in adjoint:
+            _call(adjoint[id(x)], x)
     return cotangents, [adjoint.get(id(x)) or zeros(x) for x in wrt]
 
 
@@ -143,4 +143,9 @@ def _numbered(name: str, count: int) -> list[str]:
 def _like(output: Node, name: str) -> Node:
     """An input of an output's shape, for its adjoint."""
     value = np.random.default_rng(7).standard_normal(np.shape(output.value))
-    return Node("input", (), {}, output.shape, "f", value, name)
+    return Node("input", (), {}, output.shape, "f", value, name, primal=output)
+
+
+def _call(adjoint: Node, of: Node) -> None:
+    if not adjoint.name:
+        adjoint.name, adjoint.primal = f"d{of.name}", of

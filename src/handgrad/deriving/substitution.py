@@ -23,7 +23,8 @@ def substituted(node: Node, swap: dict[int, Node]) -> Node:
         args = [swap.get(id(a), a) for a in n.args]
         same = all(a is b for a, b in zip(args, n.args, strict=True))
         made = n if same else build(n.op, *args, **n.attrs)
-        made.name, made.line = made.name or n.name, made.line or n.line
+        made.take_name(n)
+        made.line = made.line or n.line
         swap[id(n)] = made
     return swap.get(id(node), node)
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
 from handgrad.deriving.times import CarriedValue, Moment, adjoints, changes, stacked
 from handgrad.documents.formulas.formula import (
     Accent,
@@ -34,6 +36,8 @@ _GIVEN: Final = re.compile(r"dy\d*")
 _PRIMES: Final = 2
 #: Letters that mean something else on these pages: an adjoint and the indices of sums.
 _TAKEN: Final = "deijkl"
+#: Letters that the indices of sums are chosen from.
+_INDICES: Final = "ijklmnpqrsabcfgh"
 #: Letters that count the rounds of loops, those of loops inside later.
 _COUNTERS: Final = "tijk"
 #: A value used again has a symbol of its own from so many operations on, and any from so many:
@@ -61,7 +65,6 @@ class NodeSymbols:
         made: Mapping[int, str] | None = None,
     ) -> None:
         nodes, result = list(nodes), list(result)
-        chain = {id(node) for node in nodes}
         nodes = list({id(node): node for node in (*nodes, *result)}.values())
         self.codes: dict[Formula, str] = {}
         self._letters: dict[str, Formula] = {}
@@ -101,8 +104,9 @@ class NodeSymbols:
         for node in loops:
             self._loop(node)
         self._name(named, {id(n) for n in result if self._adjoint(n.name) is not None})
+        self._name_adjoints(named)
         self._leave(nodes)
-        self._write_long(nodes, chain, {id(node) for node in result})
+        self._write_long(nodes)
 
     def _loop(self, node: Node) -> None:
         """The symbols of the values that a loop carries on, before its rounds and in them."""
@@ -142,13 +146,39 @@ class NodeSymbols:
         used = set(self._nodes.values())
         values: dict[tuple[str, bool, str], list[Node]] = {}
         for node, name in named:
-            if id(node) not in self._nodes and id(node) not in self.same and not is_left(node):
+            if node.primal is None and self._is_open(node):
                 counter = self._rounds.get(id(node), "")
                 values.setdefault((name, id(node) in anew, counter), []).append(node)
         for (name, _, counter), several in values.items():
             for i, node in enumerate(several):
                 self._number(node, self.named(name), i, len(several), used if counter else set())
                 self.codes.setdefault(self._nodes[id(node)], name)
+
+    def _is_open(self, node: Node) -> bool:
+        """True for a value whose symbol is still to be found."""
+        return id(node) not in self._nodes and id(node) not in self.same and not is_left(node)
+
+    def _name_adjoints(self, named: Sequence[tuple[Node, str]]) -> None:
+        """An adjoint is d and the symbol of what it belongs to; what is added to one that is given
+        makes another."""
+        known = {_identity(node): node for node, _ in reversed(named) if id(node) in self._nodes}
+        given: set[Formula] = set()
+        for node, name in named:
+            if node.primal is None or not self._is_open(node):
+                continue
+            of = known.get(_identity(node.primal))
+            base, time = self.named(name), None
+            if of is not None:
+                whole, time = self._times.get(id(of), (self._nodes[id(of)], None))
+                base = _adjoint_of(whole)
+            while base in given:
+                base = _again(base, 1, 1)
+            if time is not None:
+                self._times[id(node)] = base, time
+            self._nodes[id(node)] = base if time is None else self._at(base, time)
+            self.codes.setdefault(self._nodes[id(node)], name)
+            if any(node is each for each in self._given):
+                given.add(base)
 
     def _leave(self, nodes: Iterable[Node]) -> None:
         """The symbols of what loops leave."""
@@ -187,23 +217,20 @@ class NodeSymbols:
         first, last = (end.formula for end in ends)
         return self._timed(base, row(first, Sign("⋯"), last))
 
-    def _write_long(self, nodes: Sequence[Node], chain: set[int], result: set[int]) -> None:
+    def _write_long(self, nodes: Sequence[Node]) -> None:
         """Symbols for values without a name that are too long to be written at each use: δ for
-        adjoints, of which those of the chain rule and of the result are apart."""
-        groups: dict[tuple[bool, bool, str], list[Node]] = {}
+        adjoints. One that the chain rule and the result both have is the same in both."""
+        groups: dict[tuple[bool, str], list[Node]] = {}
         for node in _long(nodes, self._flowed):
-            if id(node) in self._nodes or id(node) in self.same:
-                continue
-            flowed = self._flowed.get(id(node), False)
-            is_new = flowed and id(node) not in chain
-            key = flowed, is_new, self._rounds.get(id(node), "")
-            groups.setdefault(key, []).append(node)
-        for (flowed, is_new, counter), several in groups.items():
+            if id(node) not in self._nodes and id(node) not in self.same:
+                key = self._flowed.get(id(node), False), self._rounds.get(id(node), "")
+                groups.setdefault(key, []).append(node)
+        for (flowed, _), several in groups.items():
             base = self._spare("δ" if flowed else "")
-            old = groups.get((True, False, counter), ())
-            start = sum(id(node) in result for node in old) if is_new else 0
-            for i, node in enumerate(several, start):
-                self._number(node, base, i, start + len(several), set())
+            same = [next(k for k, each in enumerate(several) if _alike(each, n)) for n in several]
+            first = sorted(set(same))
+            for node, k in zip(several, same, strict=True):
+                self._number(node, base, first.index(k), len(first), set())
 
     def _spare(self, name: str) -> Formula:
         """A letter for values without a name, δ if it is free."""
@@ -291,14 +318,19 @@ class NodeSymbols:
         self._letters[letter] = Symbol(_COUNTERS[min(int(depth or 0), len(_COUNTERS) - 1)])
 
     @property
+    def indices(self) -> Sequence[Formula]:
+        """Letters for the indices of sums: those that stand for nothing else on the page."""
+        others = {*self._bases.values(), *self._letters.values()}
+        return [each for each in map(Symbol, _INDICES) if each not in others]
+
+    @property
     def _taken(self) -> set[Formula]:
         return {*self._bases.values(), *self._letters.values(), *map(Symbol, _TAKEN)}
 
     def _adjoint(self, name: str) -> Formula | None:
         if not self._is_adjoint(name):
             return None
-        of = self.named(name[1:])
-        return row(Symbol("d"), Fenced(of) if isinstance(of, Fraction) else of)
+        return _adjoint_of(self.named(name[1:]))
 
     def _is_adjoint(self, name: str) -> bool:
         """True for d and a name; what comes out may have no name in the forward, as y of dy."""
@@ -323,6 +355,25 @@ class NodeSymbols:
                 return Symbol(each)
         first = own[0] if own and own[0] not in _TAKEN else "u"
         return next(found for found in _numbered(Symbol(first)) if found not in taken)
+
+
+def _alike(one: Node, other: Node) -> bool:
+    """True for nodes that are one value on the example, whatever it is computed by."""
+    if one is other:
+        return True
+    values = np.asarray(one.value), np.asarray(other.value)
+    if one.shape != other.shape or not np.any(values[0] != values[0].flat[:1]):
+        return False
+    return np.allclose(*values, rtol=1e-9, atol=0.0)
+
+
+def _adjoint_of(symbol: Formula) -> Formula:
+    return row(Symbol("d"), Fenced(symbol) if isinstance(symbol, Fraction) else symbol)
+
+
+def _identity(node: Node) -> tuple[object, ...]:
+    """Equal for nodes that are the same value in two programs of one forward."""
+    return node.op, node.name, node.shape, np.asarray(node.value).tobytes()
 
 
 def is_left(node: Node) -> bool:

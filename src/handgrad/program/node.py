@@ -53,6 +53,8 @@ class Node(ArithmeticOperand):
     line: int = 0  # of the user's source
     #: Of a trace: the loops that it was made in, outermost first, and the round of each.
     rounds: tuple[tuple[int, int], ...] = ()
+    #: Of an adjoint with a name: the node that it is the adjoint of.
+    primal: Node | None = None
 
     def operate(self, name: str, *operands: Operand) -> Node:
         return build("power" if name == "pow" else name, *operands)
@@ -60,6 +62,11 @@ class Node(ArithmeticOperand):
     @property
     def ndim(self) -> int:
         return len(self.shape)
+
+    def take_name(self, other: Node) -> None:
+        """The name of a node that this one stands for, unless it has one of its own."""
+        if not self.name:
+            self.name, self.primal = other.name, other.primal
 
     def __repr__(self) -> str:
         return f"{self.name or self.op}{list(self.shape)}"

@@ -76,7 +76,7 @@ class Loops:
             for at, each in enumerate(made)
         ]
         for old, new in zip(body.outputs, outputs, strict=True):
-            new.name = new.name or old.name
+            new.take_name(old)
         return outputs, list(steps)
 
 

@@ -181,7 +181,7 @@ class Algebra:
             made = None if form == self.table.atom(node) else self._from_sum(node, form)
             if made is None:
                 made = self.opaque(node)
-            made.name = made.name or node.name
+            made.take_name(node)
         self._written.put(id(node), made, alone=id(node) not in self._shared)
         return made
 

@@ -1,0 +1,93 @@
+"""Formulas of a page taken apart: their sides, terms and factors, and what a table says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from handgrad.documents.document import Block, Mono, Paragraph, Table
+from handgrad.documents.formulas.formula import (
+    Fenced,
+    Formula,
+    FormulaRow,
+    Number,
+    Script,
+    Sign,
+    Symbol,
+    row,
+)
+
+RELATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": np.equal,
+    "≠": np.not_equal,
+    "<": np.less,
+    "≤": np.less_equal,
+    ">": np.greater,
+    "≥": np.greater_equal,
+}
+
+
+def is_moment(index: Formula, letters: set[Formula]) -> bool:
+    parts = parts_of(index)
+    signs = {Sign("+"), Sign("−")}
+    known = all(each in letters or each in signs or isinstance(each, Number) for each in parts)
+    return known and any(isinstance(each, Number) for each in parts)
+
+
+def rounds_of(block: Paragraph) -> tuple[Formula, Formula, Formula]:
+    """The counter of a loop, its first value and its last."""
+    assert isinstance(block.content, tuple)
+    _, counted, _ = block.content
+    (counter, _, *rest) = parts_of(counted)
+    ends = [row(*each) for _, each in split(rest, ",") if each != (Sign("⋯"),)]
+    return counter, ends[0], ends[-1]
+
+
+def bare(symbol: Formula) -> Formula | None:
+    """The symbol of which this is that of one round."""
+    match symbol:
+        case FormulaRow((Symbol("d") as d, of)):
+            inside = bare(of)
+            return None if inside is None else row(d, inside)
+        case Script(base, _, None):
+            return base
+        case Script(base, sub, Fenced()):
+            return base if sub is None else Script(base, sub)
+    return None
+
+
+def codes(blocks: Sequence[Block]) -> Iterator[tuple[str, Formula]]:
+    for block in blocks:
+        if isinstance(block, Table) and block.header == ("symbol", "in the code"):
+            for symbol, name in block.rows:
+                assert isinstance(name, Mono)
+                yield name.text, symbol
+
+
+def sides(formula: Formula) -> tuple[Formula, Formula]:
+    parts = parts_of(formula)
+    place = parts.index(Sign("=")) if Sign("=") in parts else parts.index(Sign("←"))
+    return row(*parts[:place]), row(*parts[place + 1 :])
+
+
+def parts_of(formula: Formula) -> tuple[Formula, ...]:
+    if isinstance(formula, Fenced) and formula.left == "(":
+        formula = formula.body
+    return formula.parts if isinstance(formula, FormulaRow) else (formula,)
+
+
+def is_relation(formula: Formula) -> bool:
+    signs = {Sign(each) for each in (*RELATIONS, "∧", "∨")}
+    return isinstance(formula, FormulaRow) and not signs.isdisjoint(formula.parts)
+
+
+def split(parts: Sequence[Formula], *signs: str) -> list[tuple[str, tuple[Formula, ...]]]:
+    found: list[tuple[str, list[Formula]]] = [(signs[0], [])]
+    for part in parts:
+        if isinstance(part, Sign) and part.char in signs:
+            found.append((part.char, []))
+        else:
+            found[-1][1].append(part)
+    return [(sign, tuple(group)) for sign, group in found if group]
