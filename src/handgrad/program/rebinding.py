@@ -10,6 +10,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from handgrad.program.array_api import STAND_INS
 from handgrad.program.jax_arrays import module as jax_module
 from handgrad.program.jax_arrays.mapping import made_by_jax
@@ -17,6 +19,7 @@ from handgrad.program.marking import EACH, MADE, STEPPED, marked
 from handgrad.program.node import as_node, world
 from handgrad.program.primitives.table import refuse
 from handgrad.program.source import nested
+from handgrad.program.special import Vectorized
 from handgrad.program.standins import (
     ARRAY_MODULES,
     BUILTINS,
@@ -60,6 +63,9 @@ class Rebinder:
         if isinstance(x, functools.partial):
             keywords = {k: self.shown(v) for k, v in x.keywords.items()}
             return functools.partial(self.shown(x.func), *map(self.shown, x.args), **keywords)
+        if isinstance(x, np.vectorize):
+            own = self.shown(x.pyfunc)
+            return self._keep(x, Vectorized(own, excluded=x.excluded, signature=x.signature))
         if is_function(x):
             return shown_function(x)
         if (found := tensors.shown_function_of(x)) is not None:

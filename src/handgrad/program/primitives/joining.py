@@ -225,6 +225,23 @@ def columns(key: Any) -> Node:
     return _joined_by(key, "-1,2,0")
 
 
+@known(np.mgrid)
+def grid(key: Any) -> Node:
+    """The places of a grid, those along each axis in an array of its own."""
+    if not isinstance(key, tuple):
+        return _ranged(key)
+    return as_node(FUNCTIONS[np.stack](FUNCTIONS[np.meshgrid](*map(_ranged, key), indexing="ij")))
+
+
+@known(np.ogrid)
+def open_grid(key: Any) -> Any:
+    """The same as arrays that spread to the grid."""
+    if not isinstance(key, tuple):
+        return _ranged(key)
+    parts = FUNCTIONS[np.meshgrid](*map(_ranged, key), indexing="ij", sparse=True)
+    return tuple(parts)
+
+
 def _joined_by(key: Any, how: str) -> Node:
     keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
     if isinstance(keys[0], str):
