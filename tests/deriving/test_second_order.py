@@ -267,6 +267,33 @@ def test_complex_values_are_put_among_real_ones():
     assert_jvp_of_differences(films, {"n": ("N",), "d": ("N",)}, arrays)
 
 
+def stopped(x):
+    """A target that no gradient goes through, and one in each round of a loop."""
+    y = x
+    for _ in range(3):
+        y = torch.sin(y * x) + y.detach() * x
+    return (y - y.detach() ** 2) ** 2
+
+
+def test_what_is_detached_is_constant_in_a_hessian():
+    derived = hg.derive(stopped, torch.ones(3, 2))
+    x, v, dy = np.random.default_rng(8).standard_normal((3, 3, 2))
+    tensor = torch.tensor(x, requires_grad=True)
+    first = torch.autograd.grad(stopped(tensor), tensor, torch.tensor(dy), create_graph=True)
+    (wanted,) = torch.autograd.grad(first, tensor, torch.tensor(v))
+    np.testing.assert_allclose(derived.hvp(v, dy, x), wanted, rtol=1e-10)
+
+
+def test_a_wrong_hessian_is_refused_where_something_is_detached(monkeypatch):
+    derived = hg.derive(stopped, torch.ones(3, 2))
+    own = Second.function
+    wrong = cached_property(lambda self: lambda *a: 1.01 * own.func(self)(*a))
+    wrong.__set_name__(Second, "function")
+    monkeypatch.setattr(Second, "function", wrong)
+    with pytest.raises(hg.errors.ArgumentError, match="Hessian differs from differences"):
+        derived.hvp(*np.ones((3, 3, 2)))
+
+
 @pytest.mark.parametrize("name", ["jvp", "hvp"])
 def test_a_wrong_product_is_refused(name, monkeypatch):
     derived = hg.derive(lambda x: np.tanh(x).sum(), x=("N",))
