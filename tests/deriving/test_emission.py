@@ -153,3 +153,18 @@ def test_a_branch_on_a_value_stands_before_what_fails_elsewhere():
     derived = hg.derive(counted_in_a_sum, RNG.standard_normal((4, 3)), edges)
     with pytest.raises(ValueError, match=r"N \+ mask.sum\(\) == 7 is False at line \d+"):
         derived.forward(RNG.standard_normal((6, 3)), edges)
+
+
+def padded(x, w):
+    """Arrays as long as a mask selects, made in each round and in none before."""
+    total = 0.0
+    for t in range(len(w)):
+        z = np.zeros(x[x > 0].shape)
+        z[0] = w[t]
+        total = total + (z * x[x > 0]).sum() * w[t]
+    return total
+
+
+def test_what_a_mask_selects_is_counted_before_the_loop_that_asks():
+    source = hg.derive(padded, x=("N", "D"), w=("T",)).forward_source
+    assert source.index("np.count_nonzero") < source.index("for t in range")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
+from handgrad.deriving import modules
 from tests.rows import rows
 
 jax = pytest.importorskip("jax")
@@ -270,10 +271,60 @@ def straight_through(x):
 straight_through.defvjp(lambda x: (jnp.round(x), None), lambda _, dy: (dy,))
 
 
+@jax.custom_vjp
+def length(x):
+    return jnp.sqrt(jnp.sum(x * x) + 1e-6)
+
+
+length.defvjp(lambda x: (length(x), x), lambda x, dy: (dy * x / length(x),))
+
+
+@jax.custom_jvp
+def softplus(x):
+    return jnp.logaddexp(x, 0.0)
+
+
+softplus.defjvps(lambda change, y, x: jnn.sigmoid(x) * change)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def raised(x, power):
+    return x**power
+
+
+raised.defvjp(lambda x, k: (x**k, x), lambda k, x, dy: (dy * k * x ** (k - 1),))
+
+
+@rows(
+    "function",
+    [lambda x: length(x) * x, lambda x: softplus(x).sum(), lambda x: 2 * raised(x, 3)],
+)
+def test_a_gradient_of_its_own_that_is_the_right_one(function):
+    assert_equal_to_jax(function, [N], [RNG.standard_normal((3, 4))])
+
+
+def test_a_gradient_of_its_own_that_is_another_is_refused():
+    said = "straight_through is a custom_vjp with a gradient of its own"
+    with pytest.raises(hg.errors.ArgumentError, match=rf"line \d+: .*{said}"):
+        hg.derive(lambda x: straight_through(x) * x, x=N)
+
+
+def test_a_source_for_jax_is_run_in_double_precision_as_well(monkeypatch):
+    """What JAX itself computes in is as it was."""
+    seen = []
+    own = modules._compare
+    monkeypatch.setattr(
+        modules, "_compare", lambda *a: seen.append((a[-1], jax.config.jax_enable_x64)) or own(*a)
+    )
+    before = jax.config.jax_enable_x64
+    hg.derive(lambda x: jnp.tanh(x) * x, x=N).to("jax")
+    assert set(seen) == {("float64", True), ("float32", False)}
+    assert jax.config.jax_enable_x64 == before
+
+
 @rows(
     ("function", "said"),
     [
-        (lambda x: straight_through(x) * x, "straight_through is a custom_vjp with a gradient of"),
         (lambda x: x + jax.random.normal(jax.random.key(0), x.shape), "random numbers are drawn"),
         (lambda x: jax.grad(lambda y: jnp.sum(y**3))(x), "jax.grad is not known to derive"),
     ],

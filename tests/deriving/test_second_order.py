@@ -119,6 +119,85 @@ def test_arrays_of_zeros_that_loops_change_are_none_that_others_read():
     np.testing.assert_allclose(derived.hvp(v, dy, x), wanted, rtol=1e-7, atol=1e-7)
 
 
+def predators(y, rates):
+    """Two stages of a Runge-Kutta method, whose rates read the state's elements several times."""
+
+    def rhs(y):
+        meetings = y[0] * y[1]
+        return np.array([rates[0] * y[0] - rates[1] * meetings, rates[2] * meetings - y[1]])
+
+    states = [y]
+    for _ in range(4):
+        k = rhs(states[-1])
+        states.append(states[-1] + 0.1 * k + 0.2 * rhs(states[-1] + 0.3 * k))
+    return np.asarray(states)
+
+
+def transport(costs, a, b, eps=0.5, rounds=6):
+    """Two potentials that rounds find from each other, where the largest term is taken out."""
+
+    def log_sum(terms, axis):
+        largest = terms.max(axis)
+        shifted = terms - np.expand_dims(largest, axis)
+        return largest + np.log(np.exp(shifted).sum(axis))
+
+    f, g = np.zeros_like(a), np.zeros_like(b)
+    for _ in range(rounds):
+        f = -eps * log_sum((g[None] - costs) / eps + np.log(b)[None], 1)
+        g = -0.9 * eps * log_sum((f[:, None] - costs) / eps + np.log(a)[:, None], 0)
+    return (np.exp((f[:, None] + g[None] - costs) / eps) * costs).sum()
+
+
+def assert_hvp_of_differences(derived, arrays, tolerance=1e-6):
+    rng = np.random.default_rng(4)
+    vectors = [rng.standard_normal(np.shape(a)) for a in arrays]
+    dy = rng.standard_normal(np.shape(derived.forward(*arrays)[0]))
+    steps = [[a + h * v for a, v in zip(arrays, vectors, strict=True)] for h in (1e-5, -1e-5)]
+    ends = [derived.backward(dy, derived.forward(*at)[1]) for at in steps]
+    for found, up, down in zip(derived.hvp(tuple(vectors), dy, *arrays), *ends, strict=True):
+        np.testing.assert_allclose(found, (up - down) / 2e-5, rtol=tolerance, atol=tolerance)
+
+
+def test_a_carried_value_is_read_before_its_next_takes_its_variable():
+    """Also where what reads it is short, and written where it is used."""
+    derived = hg.derive(predators, y=(2,), rates=(3,))
+    assert_hvp_of_differences(derived, [np.array([1.0, 0.7]), np.array([0.9, 1.1, 0.6])])
+
+
+def test_what_a_loop_hands_on_unchanged_is_no_array_of_its_own():
+    derived = hg.derive(transport, costs=("N", "M"), a=("N",), b=("M",))
+    rng = np.random.default_rng(5)
+    arrays = [rng.random(shape) + 0.5 for shape in ((4, 3), (4,), (3,))]
+    assert_hvp_of_differences(derived, arrays)
+
+
+def test_a_hessian_runs_the_loop_of_the_forward_once():
+    source = hg.derive(transport, costs=("N", "M"), a=("N",), b=("M",)).hvp_source
+    assert source.count("for t in range(rounds)") == 2  # the forward, and the tangent's
+
+
+def routed(x, w, experts):
+    """Experts in a loop of loops, and a loss of how they are chosen beside the result."""
+    shares = np.exp(x @ w)
+    places = np.argsort(-shares, axis=1)[:, :2]
+    gates = np.take_along_axis(shares, places, 1)
+    y = np.zeros_like(x)
+    for e in range(len(experts)):
+        for j in range(2):
+            y += np.where((places[:, j] == e)[:, None], gates[:, j : j + 1] * (x @ experts[e]), 0.0)
+    return y, shares.mean(0)
+
+
+def test_a_product_reads_no_cotangent_that_a_loop_carries_beside():
+    derived = hg.derive(routed, x=("N", "D"), w=("D", "E"), experts=("E", "D", "D"))
+    rng = np.random.default_rng(6)
+    arrays = [rng.standard_normal(shape) for shape in ((5, 3), (3, 4), (4, 3, 3))]
+    vectors = [rng.standard_normal(a.shape) for a in arrays]
+    for k, found in enumerate(derived.jvp(tuple(vectors), *arrays)):
+        wanted = along(lambda *given: routed(*given)[k], arrays, vectors)  # noqa: B023
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-8)
+
+
 def nearest(x, codes):
     """Distances to the nearest codes, whose places are integers that the backward is given."""
     d = ((x[:, None] - codes) ** 2).sum(-1)
@@ -186,6 +265,33 @@ def films(n, d):
 def test_complex_values_are_put_among_real_ones():
     arrays = [np.random.default_rng(3).random(4) + 0.5 for _ in range(2)]
     assert_jvp_of_differences(films, {"n": ("N",), "d": ("N",)}, arrays)
+
+
+def stopped(x):
+    """A target that no gradient goes through, and one in each round of a loop."""
+    y = x
+    for _ in range(3):
+        y = torch.sin(y * x) + y.detach() * x
+    return (y - y.detach() ** 2) ** 2
+
+
+def test_what_is_detached_is_constant_in_a_hessian():
+    derived = hg.derive(stopped, torch.ones(3, 2))
+    x, v, dy = np.random.default_rng(8).standard_normal((3, 3, 2))
+    tensor = torch.tensor(x, requires_grad=True)
+    first = torch.autograd.grad(stopped(tensor), tensor, torch.tensor(dy), create_graph=True)
+    (wanted,) = torch.autograd.grad(first, tensor, torch.tensor(v))
+    np.testing.assert_allclose(derived.hvp(v, dy, x), wanted, rtol=1e-10)
+
+
+def test_a_wrong_hessian_is_refused_where_something_is_detached(monkeypatch):
+    derived = hg.derive(stopped, torch.ones(3, 2))
+    own = Second.function
+    wrong = cached_property(lambda self: lambda *a: 1.01 * own.func(self)(*a))
+    wrong.__set_name__(Second, "function")
+    monkeypatch.setattr(Second, "function", wrong)
+    with pytest.raises(hg.errors.ArgumentError, match="Hessian differs from differences"):
+        derived.hvp(*np.ones((3, 3, 2)))
 
 
 @pytest.mark.parametrize("name", ["jvp", "hvp"])

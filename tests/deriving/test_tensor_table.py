@@ -205,7 +205,10 @@ def test_a_function_of_arrays_and_places(name):
 REFUSED = {
     "embedding with max_norm": lambda x: F.embedding(torch.tensor([0, 1]), x, max_norm=1.0),
     "the length of np.bincount is not known": lambda x: x * torch.bincount((x[0] > 0).long()).sum(),
-    "allowed: interpolate": lambda x: F.grid_sample(x[None, None], x.view(1, 4, 3, 2)),
+    "allowed: interpolate": lambda x: F.max_unpool1d(x[None], torch.zeros(1, 6, 4).long(), 2),
+    "allowed: mode=.bilinear": lambda x: F.grid_sample(
+        x[None, None], x.view(1, 4, 3, 2), mode="bicubic"
+    ),
     "allowed: its sum by logsumexp": lambda x: F.ctc_loss(
         x[:, None].log_softmax(-1), torch.tensor([[1, 2]]), torch.tensor([6]), torch.tensor([2])
     ),

@@ -130,6 +130,30 @@ def test_function(forward: Callable[..., Any], shapes: Any) -> None:
     holds(forward, **shapes)
 
 
+def states(x, shape):
+    out, state = [], np.zeros(shape)
+    for row in x:
+        state = np.tanh(state * row.sum() + row[0])
+        out.append(state)
+    return out
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        lambda x: np.vstack(states(x, 2)),
+        lambda x: np.column_stack(states(x, 2)),
+        lambda x: np.hstack(states(x, ())),
+        lambda x: np.dstack(states(x, (2, 1))),
+    ],
+)
+def test_what_rounds_append_is_told_however_it_is_joined(forward: Callable[..., Any]) -> None:
+    d = derive(forward, x=("N", "D"))
+    assert not d.fixed
+    x = np.random.default_rng(0).standard_normal((7, 3))
+    np.testing.assert_allclose(d.forward(x)[0], forward(x))
+
+
 def test_nested_loops_add_to_one_sum_in_place() -> None:
     """The backward is of no higher order: no sum of the array's length in every round."""
     d = derive(products, x=("N", "D"), w=("D", "K"))

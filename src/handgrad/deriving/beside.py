@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -14,7 +14,6 @@ from handgrad.deriving.moving import copied
 from handgrad.deriving.pair import DerivedPair
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.deriving.samples import Sampler, called
-from handgrad.program.node import Node
 
 
 class Tolerances(NamedTuple):
@@ -63,25 +62,17 @@ class Beside:
     @cached_property
     def is_single(self) -> bool:
         """Return whether the forward makes arrays single: its differences are rounded to that."""
-        return any(node.op == "single" for node in self._nodes())
+        return any(node.op == "single" for node in self.pair.traced.program.everywhere())
 
     @cached_property
     def decomposes(self) -> bool:
         """Return whether the forward takes a matrix apart, by values that may be equal."""
-        return any(node.op in _DECOMPOSITIONS for node in self._nodes())
+        return any(node.op in _DECOMPOSITIONS for node in self.pair.traced.program.everywhere())
 
     @cached_property
     def detaches(self) -> bool:
         """Return whether the forward takes some of its values as constant."""
-        return any(node.op == "stop" for node in self._nodes())
-
-    def _nodes(self) -> Iterator[Node]:
-        """The nodes of the forward, those in loops too."""
-        waiting = [self.pair.traced.program]
-        while waiting:
-            body = waiting.pop().body
-            yield from body
-            waiting += [node.attrs["loop"].body for node in body if node.op == "loop"]
+        return any(node.op == "stop" for node in self.pair.traced.program.everywhere())
 
     @property
     def tolerances(self) -> Tolerances:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +19,30 @@ from handgrad.deriving.written import Written
 from handgrad.program.emit import Emitter
 from handgrad.program.libraries import NUMPY, Library
 from handgrad.program.node import Node, Program, within
+
+
+def _first_reader(lines: Sequence[str], name: str) -> int:
+    """The line of the first statement of a function's own block that reads a name."""
+    for statement in _block(lines).body:
+        if any(_is_named(each, name) for each in ast.walk(statement)):
+            return statement.lineno - 2
+    return len(lines)
+
+
+def _is_asked(lines: Sequence[str], name: str) -> bool:
+    """Return whether the lines of a function's block ask an array for its parts or its shape."""
+    asking = (n for n in ast.walk(_block(lines)) if isinstance(n, ast.Attribute | ast.Subscript))
+    return any(_is_named(each.value, name) for each in asking)
+
+
+def _block(lines: Sequence[str]) -> ast.FunctionDef:
+    (function,) = ast.parse("\n".join(("def function():", *lines, "    pass"))).body
+    assert isinstance(function, ast.FunctionDef)
+    return function
+
+
+def _is_named(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 @dataclass
@@ -136,8 +160,7 @@ class _Writing:
             own = e.names.letters.get(each.letter)
             if own is None:
                 continue
-            asks = re.compile(rf"\b{own}\b")
-            at = next((i for i, line in enumerate(e.lines) if asks.search(line)), len(e.lines))
+            at = _first_reader(e.lines, own)
             text = f"{e.alias}.{each.function}({e.text(each.node)})"
             text = f"len({text})" if each.once else f"int({text})"
             e.lines.insert(at, f"    {own} = {text}")
@@ -270,8 +293,7 @@ class _Writing:
         if self.library.name != "torch":
             for cotangent in pair.cotangents:
                 name = b.variables[id(cotangent)]
-                asks = re.compile(rf"\b{name}[.\[]")
-                if not cotangent.shape and any(map(asks.search, lines)):
+                if not cotangent.shape and _is_asked(lines, name):
                     lines.insert(0, f"    {name} = {b.alias}.asarray({name})")
         return lines
 

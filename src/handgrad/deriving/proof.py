@@ -136,10 +136,11 @@ class Proof(Beside):
         for path, own in zip(gradients, wanted, strict=True):
             by = self.tolerances.near * (largest(own) + largest(gradients[path]))
             if not np.allclose(own, gradients[path], rtol=0, atol=by, equal_nan=True):
-                names = " and ".join(sorted(traced.world.own_rules))
+                rules = sorted(traced.world.own_rules.items())
+                names = " and ".join(f"{name} is a {kind}" for name, kind in rules)
                 raise UnprovedError(
-                    f"{names} is a torch.autograd.Function with a gradient of its own, which is "
-                    "not that of its forward; write what it computes without it"
+                    f"{names} with a gradient of its own, which is not that of its forward; "
+                    "write what it computes without it"
                 )
 
     def _unsure(

@@ -7,7 +7,7 @@ its own backward with regard to them is the tangent (Townsend 2017).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -128,12 +128,22 @@ def tangents(program: Program, wrt: list[Node]) -> tuple[list[Node], list[Node]]
     cotangents, gradients = gradient(program, wrt)
     backward = Program([*program.inputs, *cotangents], gradients)
     directions, derivatives = gradient(backward, cotangents)
-    # Linear in the cotangents, so that no value of theirs matters.
-    swap = {id(c): zeros(c) for c in cotangents}
-    derivatives = [substituted(d, swap) for d in derivatives]
+    derivatives = linear_in(cotangents, derivatives)
     for d, x in zip(directions, wrt, strict=True):
         d.name = f"{x.name}_tangent" if x.name else "tangent"
     return directions, derivatives
+
+
+def linear_in(cotangents: Sequence[Node], derivatives: list[Node]) -> list[Node]:
+    """Derivatives by cotangents of what is linear in them, so that no value of theirs matters.
+
+    A loop that also carries a gradient reads them all the same.
+    """
+    read = set(map(id, Program([], derivatives).body))
+    if not any(id(c) in read for c in cotangents):
+        return derivatives
+    swap = {id(c): zeros(c) for c in cotangents}
+    return [substituted(d, swap) for d in derivatives]
 
 
 def _numbered(name: str, count: int) -> list[str]:

@@ -100,6 +100,8 @@ class Sampler:
             if isinstance(leaf, Setting):
                 if settings and leaf.path in settings:
                     return settings[leaf.path]
+                if kept and leaf.letter and leaf.path[0] == "cache":
+                    return int(kept[int(leaf.path[1])])
                 return lengths.get(leaf.letter, leaf.example) if leaf.letter else leaf.example
             if examples and leaf.example is not None:
                 return leaf.example.copy()
@@ -134,9 +136,12 @@ class Sampler:
             if like is not None and like.size:
                 return rng.choice(np.unique(like), shape).astype(like.dtype)
             return rng.integers(0, max(1, short), shape)
-        if like is not None and like.size and np.all(like >= 0) and spec.path not in self.domains:
+        if like is not None and like.size and spec.path not in self.domains:
             low, high = float(like.min()), float(like.max())
-            return rng.uniform(low, high if high > low else low + 1.0, shape)
+            if low >= 0:
+                return rng.uniform(low, high if high > low else low + 1.0, shape)
+            if high <= 0:  # such as logarithms of probabilities
+                return rng.uniform(low if high > low else high - 1.0, high, shape)
         return np.asarray(DOMAINS[self.domains.get(spec.path, "any")](rng, shape))
 
     def choices(self) -> Iterator[None]:

@@ -19,7 +19,7 @@ from handgrad.deriving.algebra import simplified
 from handgrad.deriving.arguments import Arguments, Setting, Spec
 from handgrad.deriving.guards import size_rules
 from handgrad.deriving.pair import DerivedPair, alone
-from handgrad.deriving.reverse import gradient
+from handgrad.deriving.reverse import gradient, linear_in
 from handgrad.deriving.samples import Sampler, called
 from handgrad.deriving.substitution import widened
 from handgrad.deriving.traced import Traced
@@ -50,10 +50,10 @@ def jvp(pair: DerivedPair, gradients: Sequence[Node]) -> Second:
     """`jvp(tangents, *arrays)`: how the results change along a change of the arrays."""
     traced = pair.traced
     with within(traced.world):
-        inputs = [*traced.program.inputs, *pair.cotangents]
-        tangents, products = gradient(Program(inputs, list(gradients)), pair.cotangents)
+        tangents, products = gradient(_backward(pair, gradients), pair.cotangents)
         for path, tangent in zip(pair.wanted, tangents, strict=True):
             tangent.name = f"{'_'.join(map(str, path))}_dot"
+        products = linear_in(pair.cotangents, products)
         free = Program([*traced.program.inputs, *tangents], products)
         products, _ = simplified(traced.program, tangents, free.outputs, None, traced.world)
         for product, out in zip(products, traced.program.outputs, strict=True):
@@ -66,13 +66,19 @@ def hvp(pair: DerivedPair, gradients: Sequence[Node]) -> Second:
     traced = pair.traced
     chosen = [traced.inputs[path] for path in pair.wanted]
     with within(traced.world):
-        inputs = [*traced.program.inputs, *pair.cotangents]
-        vectors, products = gradient(Program(inputs, list(gradients)), chosen)
+        vectors, products = gradient(_backward(pair, gradients), chosen)
         for path, vector in zip(pair.wanted, vectors, strict=True):
             vector.name = f"v_{'_'.join(map(str, path))}"
         given = [*vectors, *pair.cotangents]
         products, _ = simplified(traced.program, given, products, None, traced.world)
         return _written(traced, "hvp", products, {"vectors": vectors, "dy": pair.cotangents})
+
+
+def _backward(pair: DerivedPair, gradients: Sequence[Node]) -> Program:
+    """The gradients from the arrays, a loop of the forward once: in the form that keeps more."""
+    traced = pair.traced
+    inputs = [*traced.program.inputs, *pair.cotangents]
+    return Program(inputs, widened(gradients, traced.world))
 
 
 def _written(

@@ -20,6 +20,8 @@ from handgrad.deriving.proof import ALIKE, Proof
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.deriving.samples import called
 from handgrad.deriving.second import Second
+from handgrad.deriving.traced import Held
+from handgrad.program.node import Program
 
 #: The example, and other sizes or settings.
 _TRIALS: Final = 3
@@ -49,11 +51,8 @@ def prove_jvp(proof: Proof, second: Second) -> None:
 def prove_hvp(proof: Proof, second: Second) -> None:
     """Raises UnprovedError where the product with the Hessian is not the gradients' change.
 
-    What a forward detaches is constant to a derivative, and changes in differences, which then
-    tell nothing.
+    What a forward detaches is constant to a derivative, and is held where the arrays are moved.
     """
-    if proof.detaches:
-        return
     rng = np.random.default_rng(15)
     for trial in islice(proof.trials(), _TRIALS):
         for dys, gradients in _gradients(proof, trial, rng):
@@ -98,9 +97,23 @@ def _moved(
     """The gradients at a distance; None where the forward goes another way there."""
     with suppress(UnprovedError):
         there = Trial(moved(trial.values, ways, step), trial.said)
+        if proof.detaches:
+            return _holding(proof, trial.values, there.values, dys)
         _, cache, refused = proof.forward(there)
         return None if refused else proof.backward(dys, cache, trial.said)
     return None
+
+
+@np.errstate(all="ignore")
+def _holding(
+    proof: Proof, base: Mapping[str, Any], values: Mapping[str, Any], dys: list[Any]
+) -> list[Any]:
+    """The gradients of arrays where what is detached is as it was of others."""
+    pair, held = proof.pair, Held(("stop",))
+    inputs = [*pair.traced.program.inputs, *pair.cotangents]
+    program = Program(inputs, pair.backward.outputs)
+    pair.traced.on_arrays(base, held, program, dys)
+    return pair.traced.on_arrays(values, held.again(), program, dys)
 
 
 def _ways(proof: Proof, trial: Trial, rng: np.random.Generator) -> dict[Path, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -18,6 +18,7 @@ from handgrad.program import primitives as primitives
 from handgrad.program.jax_arrays.running import OnJaxArrays
 from handgrad.program.loops import rolled
 from handgrad.program.node import ByChance, Node, Program, World, as_node, within
+from handgrad.program.primitives.extremes import ORDERED
 from handgrad.program.reading import attributes_of
 from handgrad.program.run import run as run_program
 from handgrad.program.sizes import Size
@@ -63,7 +64,7 @@ class OwnForward:
     ) -> list[Any]:
         """Those that its library has for some of the arrays among the values."""
         runner = self._runner
-        assert isinstance(runner, OnTensors)
+        assert runner is not None  # NumPy has no gradients
 
         def run(*args: Any, **named: Any) -> list[Any]:
             return runner.gradients(args, named, dys, wanted)
@@ -72,27 +73,28 @@ class OwnForward:
         return found
 
 
-_EQUALITIES: Final = ("equal", "not_equal")
+_COMPARISONS: Final = frozenset(("equal", "not_equal", *ORDERED))
 
 
 @dataclass
-class Ties:
-    """Answers to what is equal: kept from one run of a program, and given again in others."""
+class Held:
+    """Values of some primitives: kept from one run of a program, and given again in others."""
 
+    primitives: Collection[str]
     kept: list[Any] = field(default_factory=list)
     given: Iterator[Any] | None = None
 
     def __call__(self, node: Node, value: Any) -> Any:
-        if node.op not in _EQUALITIES:
+        if node.op not in self.primitives:
             return value
         if self.given is None:
             self.kept.append(value)
             return value
         return next(self.given)
 
-    def again(self) -> Ties:
+    def again(self) -> Held:
         """The same, for a run that gets what was kept."""
-        return Ties(self.kept, iter(self.kept))
+        return Held(self.primitives, self.kept, iter(self.kept))
 
 
 @dataclass
@@ -110,41 +112,46 @@ class Traced:
     @cached_property
     def _detaches(self) -> bool:
         """True where the forward is one of a library that may stop gradients."""
-        is_stopped = any(node.op == "stop" for node in self.program.body)
+        is_stopped = any(node.op == "stop" for node in self.program.everywhere())
         return is_stopped and self.forward.library != "numpy"
 
     @cached_property
     def _has_ties(self) -> bool:
         """True for a backward in which what its forward kept is compared."""
-        waiting, is_backward = [self.program], self.arguments.keeping is not None
-        while is_backward and waiting:
-            body = waiting.pop().body
-            if any(node.op in _EQUALITIES for node in body):
-                return True
-            waiting += [node.attrs["loop"].body for node in body if node.op == "loop"]
-        return False
+        is_backward = self.arguments.keeping is not None
+        return is_backward and any(n.op in _COMPARISONS for n in self.program.everywhere())
 
-    def _on_arrays(self, values: Mapping[str, Any], ties: Ties) -> list[Any]:
-        """The results of the program, with its equalities as they are held."""
+    def on_arrays(
+        self,
+        values: Mapping[str, Any],
+        held: Held,
+        program: Program | None = None,
+        more: Sequence[Any] = (),
+    ) -> list[Any]:
+        """The results of the program with some of its values as they are held, or of another.
+
+        more: what the other has for inputs behind the arguments.
+        """
         _, lengths = shapes_of(self.arguments, values)
         for setting in self.arguments.settings:
             if setting.letter:
                 lengths[setting.letter] = int(at(values, setting.path))
         given = [at(values, path) for path in (*self.inputs, *self.numbers)]
-        return run_program(self.program, given, {**self.world.lengths, **lengths}, ties)
+        whole = {**self.world.lengths, **lengths}
+        return run_program(program or self.program, [*given, *more], whole, held)
 
     def results(
         self, values: Mapping[str, Any], base: Mapping[str, Any] | None = None
     ) -> list[Any]:
         """The results of the forward itself that are floats, on arrays.
 
-        What it detaches is as on those of `base`, where they are given, and so is what is equal
-        among the values that another forward has kept: apart from each other they have no ties.
+        What it detaches is as on those of `base`, where they are given, and so are comparisons
+        of values that another forward has kept: apart from each other they have no ties.
         """
         if base is not None and self._has_ties:
-            ties = Ties()
-            self._on_arrays(base, ties)
-            return self._on_arrays(values, ties.again())
+            ties = Held(_COMPARISONS)
+            self.on_arrays(base, ties)
+            return self.on_arrays(values, ties.again())
         detached = Detached()
         if base is not None and self._detaches:
             called(self.forward.on_arrays(detached), self.arguments.parameters, base)
@@ -180,6 +187,8 @@ def traced(
     w = World()
     w.ties, w.spells_out = ties, spells_out
     w.lengths |= lengths
+    if arguments.keeping is not None:  # lengths of what a mask selected are those of the cache
+        w.lengths |= shapes_of(arguments, values)[1]
     function = forward.function
     w.attributes = forward.attributes
     inputs: dict[Path, Node] = {}

@@ -42,11 +42,16 @@ class Emitter(Expressions):
             self.uses[id(each)] = self.uses.get(id(each), 0) + 1
         keep = set(keep)
         named = {id(n) for n in body if self._deserves_name(n, keep)}
+        stated = {id(n) for n in body if id(n) in named and not self._may_repeat(n, keep)}
         reused: dict[int, str] = {}
         for old, new in carried:
             place = next((i for i, n in enumerate(body) if n is new), None)
             made = id(new) in named and new.op not in ("loop", "part", *CHANGES)
-            if place is not None and made and last_read(old, body, named, program.outputs) <= place:
+            if (
+                place is not None
+                and made
+                and last_read(old, body, stated, program.outputs) <= place
+            ):
                 reused[id(new)] = self.variables[id(old)]
         for node in self._each(body):
             if id(node) in self.variables or node.op in (*ONCE, "zeros", "part"):
@@ -70,7 +75,7 @@ class Emitter(Expressions):
                 self.variables[id(node)] = reused[id(node)]
                 self.line(f"{reused[id(node)]} = {text}")
             elif id(node) in named:
-                if id(node) in keep or node.name or not self._repeats(node):
+                if not (self._may_repeat(node, keep) and len(self.text(node)) <= SHORT):
                     self.assign(node)
             elif len(self.text(node)) > 2 * LONG:
                 self.assign(node)
@@ -95,11 +100,11 @@ class Emitter(Expressions):
     def _deserves_name(self, node: Node, keep: set[int]) -> bool:
         return _is_statement(node) or self.uses[id(node)] > 1 or bool(node.name) or id(node) in keep
 
-    def _repeats(self, node: Node) -> bool:
-        """Return whether an expression may as well be repeated: a short view, or a short number."""
-        if node.op in _VIEWS or self.is_number(node):
-            return len(self.text(node)) <= SHORT
-        return False
+    def _may_repeat(self, node: Node, keep: set[int]) -> bool:
+        """Return whether an expression, if short, may as well be repeated: a view, or a number."""
+        if id(node) in keep or node.name or _is_statement(node):
+            return False
+        return node.op in _VIEWS or self.is_number(node)
 
     def _put_aside(self, node: Node) -> None:
         """A variable for what is read of an array before it changes; a view is copied."""

@@ -169,24 +169,29 @@ def _is_new(node: Node) -> bool:
 
 
 def last_read(
-    node: Node, body: Sequence[Node], named: Collection[int], outputs: Sequence[Node]
+    node: Node, body: Sequence[Node], stated: Collection[int], outputs: Sequence[Node]
 ) -> int:
-    """The place in the body of the last statement that reads a node."""
-    if any(out is node for out in outputs):
-        return len(body)
+    """The place in the body of the last statement that reads a node.
+
+    stated: the nodes that have a statement at their own place; others stand in their readers'.
+    """
     place = {id(n): i for i, n in enumerate(body)}
     readers: dict[int, list[Node]] = {}
     for each in body:
         for operand in each.args:
             readers.setdefault(id(operand), []).append(each)
-    last = -1
-    for reader in readers.get(id(node), []):
-        while id(reader) not in named:
-            users = readers.get(id(reader), [])
-            if len(users) != 1:
-                return len(body)
-            reader = users[0]
-        last = max(last, place[id(reader)])
+    handed = set(map(id, outputs))
+    seen, waiting, last = {id(node)}, [node], -1
+    while waiting:
+        each = waiting.pop()
+        if id(each) in handed:
+            return len(body)
+        for reader in readers.get(id(each), []):
+            if id(reader) in stated:
+                last = max(last, place[id(reader)])
+            elif id(reader) not in seen:
+                seen.add(id(reader))
+                waiting.append(reader)
     return last
 
 

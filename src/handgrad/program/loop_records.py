@@ -35,6 +35,15 @@ def _part_shape(node: Node, index: int) -> tuple[tuple[Size, ...], str]:
     return (out.shape if index < loop.carried else (loop.count, *out.shape)), out.kind
 
 
+def _unchanged(node: Node, index: int) -> Node | None:
+    """What a loop hands on as it was, which no round changes."""
+    loop: Loop | None = node.attrs.get("loop")
+    if loop is None or index >= loop.carried:
+        return None
+    place = loop.constants + index
+    return node.args[place] if loop.body.outputs[index] is loop.body.inputs[place] else None
+
+
 def _pile_shape(*nodes: Node) -> tuple[tuple[Size, ...], str]:
     """The number of rounds where the pile is of a loop's rounds, and not what it was here."""
     total = Size.of(0)
@@ -49,7 +58,9 @@ def _pile_vjp(g: Node, y: Node, *nodes: Node) -> tuple[Node, ...]:
 
 
 PRIMITIVES["loop"] = Primitive("loop", _evaluate, _shape)
-PRIMITIVES["part"] = Primitive("part", lambda value, index: value[index], _part_shape)
+PRIMITIVES["part"] = Primitive(
+    "part", lambda value, index: value[index], _part_shape, rewrite=_unchanged
+)
 
 
 def _tensors(e: Any, n: Node) -> str:

@@ -95,6 +95,13 @@ class Program:
                 stack += [(a, False) for a in reversed(node.args) if id(a) not in seen]
         return order
 
+    def everywhere(self) -> Iterator[Node]:
+        """The nodes of the body, and those in its loops."""
+        for node in self.body:
+            yield node
+            if node.op == "loop":
+                yield from node.attrs["loop"].body.everywhere()
+
 
 @dataclass(frozen=True)
 class Loop:
@@ -170,8 +177,8 @@ class World:
         self.attributes: Mapping[str, Callable[[Any], Any]] = {}
         self.spells_out = False  # loops of a number of rounds that stands in the code are none
         self.is_stopped = False  # nothing computed now passes a gradient on
-        #: Functions with gradients of their own, of which the forward was followed.
-        self.own_rules: set[str] = set()
+        #: Functions with gradients of their own, of which the forward was followed: their kinds.
+        self.own_rules: dict[str, str] = {}
         self.refusal: Refused | None = None  # the first, should the user's `except` catch it
         #: Of a loop's node: the parts of the form that keeps what its reverse reads.
         self.wide: dict[int, list[Node]] = {}

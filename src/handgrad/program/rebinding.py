@@ -10,13 +10,15 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from handgrad.program.array_api import STAND_INS
 from handgrad.program.jax_arrays import module as jax_module
 from handgrad.program.jax_arrays.mapping import made_by_jax
 from handgrad.program.marking import EACH, MADE, STEPPED, marked
 from handgrad.program.node import as_node, world
-from handgrad.program.primitives.table import refuse
 from handgrad.program.source import nested
+from handgrad.program.special import Vectorized
 from handgrad.program.standins import (
     ARRAY_MODULES,
     BUILTINS,
@@ -60,12 +62,15 @@ class Rebinder:
         if isinstance(x, functools.partial):
             keywords = {k: self.shown(v) for k, v in x.keywords.items()}
             return functools.partial(self.shown(x.func), *map(self.shown, x.args), **keywords)
+        if isinstance(x, np.vectorize):
+            own = self.shown(x.pyfunc)
+            return self._keep(x, Vectorized(own, excluded=x.excluded, signature=x.signature))
         if is_function(x):
             return shown_function(x)
         if (found := tensors.shown_function_of(x)) is not None:
             return found
         if jax_module.has_own_rule(x):
-            return self._refused(x, type(x).__name__)
+            return self._keep(x, self._with_own_rule(x))
         if parameters.is_autograd_function(x):
             return self._keep(x, _WithOwnRule(x, self))
         if (own := jax_module.within_jax(x)) is not None:
@@ -96,14 +101,14 @@ class Rebinder:
         self._kept.append(original)
         return copy
 
-    def _refused(self, x: Any, kind: str) -> Any:
-        def refused(*_: Any, **__: Any) -> Any:
-            refuse(
-                f"{x.__name__} is a {kind} with a gradient of its own; write what it computes "
-                "without it"
-            )
+    def _with_own_rule(self, x: Any) -> Any:
+        """What a custom_vjp or custom_jvp computes; a proof compares the gradient of its own."""
 
-        return self._keep(x, refused)
+        def followed(*args: Any, **kwargs: Any) -> Any:
+            world().own_rules[x.__name__] = type(x).__name__
+            return self.shown(jax_module.within_jax(x))(*args, **kwargs)
+
+        return followed
 
     def _method(self, x: types.MethodType) -> Any:
         owner = self.shown(x.__self__)
@@ -217,7 +222,7 @@ class _WithOwnRule:
         self._function, self._rebinder = function, rebinder
 
     def apply(self, *args: Any) -> Any:
-        world().own_rules.add(self._function.__name__)
+        world().own_rules[self._function.__name__] = "torch.autograd.Function"
         takes_context = "setup_context" not in vars(self._function)
         context = [parameters.FunctionContext(len(args))] if takes_context else []
         return self.forward(*context, *args)

@@ -100,22 +100,39 @@ class Vectorized:
     """np.vectorize as the traced function sees it: a loop over the elements of its arguments."""
 
     def __init__(
-        self, pyfunc: Callable[..., Any], *_: Any, signature: Any = None, **__: Any
+        self,
+        pyfunc: Callable[..., Any] | None = None,
+        *_: Any,
+        excluded: Any = None,
+        signature: Any = None,
+        **__: Any,
     ) -> None:
-        if signature is not None:
-            world().refuse("np.vectorize with a signature is not known; write a loop")
-        self._function = pyfunc
+        self._function, self._signature = pyfunc, signature
+        self._excluded = frozenset(excluded or ())
 
-    def __call__(self, *args: Any) -> Any:
-        if not traced(args):
-            return np.vectorize(self._function)(*args)
-        first, *others = call(np.broadcast_arrays, *args)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._function is None:  # a decorator with settings
+            return Vectorized(args[0], excluded=self._excluded, signature=self._signature)
+        if self._signature is not None:
+            world().refuse("np.vectorize with a signature is not known; write a loop")
+        if not traced((args, kwargs)):
+            return np.vectorize(self._function, excluded=self._excluded)(*args, **kwargs)
+        given: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
+        names = [name for name in given if name not in self._excluded]
+        first, *others = call(np.broadcast_arrays, *(given[name] for name in names))
         flat = [each.reshape((-1,)) for each in (first, *others)]
         n = flat[0].shape[0]
         count = n.size if type(n) is TracedInt else n
         places = Iterable(count, lambda k: TracedInt(world().length(k), k))
-        found = _array([self._function(*(each[k] for each in flat)) for k in places])
+        found = _array([self._of_one(given, names, [each[k] for each in flat]) for k in places])
         return found.reshape(first.shape)
+
+    def _of_one(self, given: dict[Any, Any], names: list[Any], elements: list[Any]) -> Any:
+        """The function of one element of each argument."""
+        assert self._function is not None
+        here = {**given, **dict(zip(names, elements, strict=True))}
+        args = [value for name, value in here.items() if isinstance(name, int)]
+        return self._function(*args, **{k: v for k, v in here.items() if isinstance(k, str)})
 
 
 @special(np.fromiter)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from handgrad.program.distributions import is_distribution, shown_distribution
 from handgrad.program.integers import is_whole, size_of
 from handgrad.program.node import Node, world
 from handgrad.program.primitives.table import CREATION
@@ -314,7 +315,7 @@ BUILTINS: dict[str, Any] = {
 
 
 class Indexer:
-    """np.r_ or np.c_ as the traced function sees it."""
+    """np.r_, np.c_, np.mgrid or np.ogrid as the traced function sees it."""
 
     def __init__(self, own: Any) -> None:
         self._own = own
@@ -371,7 +372,7 @@ class Module:
         value = getattr(self._module, name)
         if isinstance(value, types.ModuleType):
             return shown_module(value)
-        if name in ("r_", "c_"):
+        if name in ("r_", "c_", "mgrid", "ogrid"):
             return Indexer(value)
         if value is np.vectorize:
             return Vectorized
@@ -381,14 +382,16 @@ class Module:
 
 
 def is_function(x: Any) -> bool:
-    """True for a function of an array library, or of math."""
-    if isinstance(x, np.ufunc):
+    """True for a function of an array library, or of math, and for a distribution."""
+    if isinstance(x, np.ufunc) or is_distribution(x):
         return True
     home = (getattr(x, "__module__", None) or "").split(".")[0]
     return callable(x) and not isinstance(x, type) and home in ARRAY_MODULES
 
 
-def shown_function(x: Any) -> StandIn:
+def shown_function(x: Any) -> Any:
+    if is_distribution(x):
+        return shown_distribution(x)
     twin = x
     if getattr(x, "__module__", "") == "math" and x not in SPECIAL:
         twin = getattr(np, _MATH.get(x.__name__, x.__name__), None) or x

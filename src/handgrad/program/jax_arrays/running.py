@@ -35,6 +35,35 @@ class OnJaxArrays:
                 results.append(mapped(_of_numpy, self.function(*given, **named)))
         return results
 
+    def gradients(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        dys: list[Any],
+        wanted: list[Any],
+    ) -> list[Any]:
+        """The gradients that JAX has for some of the arrays among the arguments.
+
+        dys: cotangents of the results that are floats.
+        """
+        import jax
+        import jax.numpy as jnp
+
+        def results(own: list[Any]) -> list[Any]:
+            places = {id(array): own[k] for k, array in enumerate(wanted)}
+
+            def given(value: Any) -> Any:
+                return places[id(value)] if id(value) in places else _of_jax(value)
+
+            found: list[Any] = []
+            mapped(found.append, self.function(*mapped(given, args), **mapped(given, kwargs)))
+            return [y for y in found if jnp.issubdtype(jnp.result_type(y), jnp.floating)]
+
+        with jax.enable_x64(True):
+            _, pull = jax.vjp(results, list(map(_of_jax, wanted)))
+            (gradients,) = pull(list(map(jnp.asarray, dys)))
+            return list(map(np.asarray, gradients))
+
     @functools.cached_property
     def _places(self) -> list[tuple[dict[str, Any], str]]:
         """The places of stop_gradient: in jax.lax, and in the user's modules by any name."""

@@ -96,23 +96,35 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Node, ...]:
 
 @known(np.vstack, getattr(np, "row_stack", np.vstack))
 def vstack(arrays: Any, **_: Any) -> Node:
-    return concatenate(FUNCTIONS[np.atleast_2d](x) for x in pieces(arrays))
+    nodes = pieces(arrays)
+    if all(x.ndim == 1 for x in nodes):  # of a loop's rounds, which are told by their pile
+        return stack(nodes)
+    return concatenate([FUNCTIONS[np.atleast_2d](x) for x in nodes])
 
 
 @known(np.hstack)
 def hstack(arrays: Any, **_: Any) -> Node:
-    nodes = [FUNCTIONS[np.atleast_1d](x) for x in pieces(arrays)]
+    nodes = pieces(arrays)
+    if all(x.ndim == 0 for x in nodes):
+        return stack(nodes)
+    nodes = [FUNCTIONS[np.atleast_1d](x) for x in nodes]
     return concatenate(nodes, 0 if nodes[0].ndim == 1 else 1)
 
 
 @known(np.dstack)
 def dstack(arrays: Any) -> Node:
-    return concatenate([FUNCTIONS[np.atleast_3d](x) for x in pieces(arrays)], 2)
+    nodes = pieces(arrays)
+    if all(x.ndim == 2 for x in nodes):
+        return stack(nodes, 2)
+    return concatenate([FUNCTIONS[np.atleast_3d](x) for x in nodes], 2)
 
 
 @known(np.column_stack)
 def column_stack(arrays: Any) -> Node:
-    return concatenate([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in pieces(arrays)], 1)
+    nodes = pieces(arrays)
+    if all(x.ndim == 1 for x in nodes):
+        return stack(nodes, 1)
+    return concatenate([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in nodes], 1)
 
 
 @known(np.append)
@@ -223,6 +235,23 @@ def rows(key: Any) -> Node:
 def columns(key: Any) -> Node:
     """Joined along the last axis of arrays of two axes, vectors as columns."""
     return _joined_by(key, "-1,2,0")
+
+
+@known(np.mgrid)
+def grid(key: Any) -> Node:
+    """The places of a grid, those along each axis in an array of its own."""
+    if not isinstance(key, tuple):
+        return _ranged(key)
+    return as_node(FUNCTIONS[np.stack](FUNCTIONS[np.meshgrid](*map(_ranged, key), indexing="ij")))
+
+
+@known(np.ogrid)
+def open_grid(key: Any) -> Any:
+    """The same as arrays that spread to the grid."""
+    if not isinstance(key, tuple):
+        return _ranged(key)
+    parts = FUNCTIONS[np.meshgrid](*map(_ranged, key), indexing="ij", sparse=True)
+    return tuple(parts)
 
 
 def _joined_by(key: Any, how: str) -> Node:

@@ -14,5 +14,6 @@ from handgrad.program.tensors import methods as methods
 from handgrad.program.tensors import pooling as pooling
 from handgrad.program.tensors import recurrent as recurrent
 from handgrad.program.tensors import reductions as reductions
+from handgrad.program.tensors import sampling as sampling
 from handgrad.program.tensors import shapes as shapes
 from handgrad.program.tensors import windows as windows

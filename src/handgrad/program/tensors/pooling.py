@@ -280,6 +280,6 @@ def _cubic(t: Any, a: float = -0.75) -> tuple[Any, ...]:
 
 torch_refused(
     "{name} of PyTorch is not known to derive; write interpolate, or x[..., rows, columns]",
-    *("grid_sample", "affine_grid", "max_unpool1d", "max_unpool2d", "max_unpool3d"),
+    *("max_unpool1d", "max_unpool2d", "max_unpool3d"),
     *("fractional_max_pool2d", "fractional_max_pool3d"),
 )
