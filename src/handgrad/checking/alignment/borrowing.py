@@ -14,6 +14,7 @@ from handgrad.checking.alignment.changes import Place
 from handgrad.checking.alignment.meant import AsForward
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.stores import Stores
 from handgrad.checking.alignment.variants import MISSING, Variant, binary, operands, parsed
 from handgrad.checking.alignment.wording import said
 
@@ -27,7 +28,7 @@ class Borrowed:
     """The indices, conditions and functions that forward and backward are written with."""
 
     def __init__(self, pieces: Sequence[CodePiece]) -> None:
-        self.as_forward = AsForward(pieces)
+        self.as_forward, self.stores = AsForward(pieces), Stores(pieces)
         #: Names of arguments that functions multiply by, or divide.
         self.factors: set[str] = set()
         indices: dict[str, ast.expr] = {}
@@ -86,7 +87,7 @@ def of_index(node: ast.expr, borrowed: Borrowed, scope: CallScope) -> Iterator[V
     for other in borrowed.indices:
         parts = _parts(other)
         alike = len(parts) == len(own) and any(isinstance(each, ast.Slice) for each in parts)
-        if alike and ast.unparse(other) != ast.unparse(node.slice) and is_known(other, scope):
+        if alike and ast.unparse(other) != ast.unparse(node.slice) and scope.knows(other):
             new = ast.Subscript(node.value, copy.deepcopy(other), ast.Load())
             new.ctx = node.ctx
             part = f"[{_written(other)}] for [{_written(node.slice)}]"
@@ -117,17 +118,11 @@ def _parts(index: ast.expr) -> list[ast.expr]:
     return index.elts if isinstance(index, ast.Tuple) else [index]
 
 
-def is_known(node: ast.AST, scope: CallScope) -> bool:
-    """Return whether all names of an expression are there in a function."""
-    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-    return all(name in scope.call.names or name in scope.call.scope for name in names)
-
-
 def insertions(node: ast.expr, array: np.ndarray, borrowed: Borrowed, scope: CallScope) -> Any:
     """A condition as a factor or a sign, and a function of the values."""
     part = said(node)
     for condition in borrowed.conditions:
-        mask = scope.array(condition) if is_known(condition, scope) else None
+        mask = scope.array(condition) if scope.knows(condition) else None
         if mask is None or mask.dtype.kind != "b" or not mask.ndim or not array.ndim:
             continue
         try:
@@ -138,13 +133,13 @@ def insertions(node: ast.expr, array: np.ndarray, borrowed: Borrowed, scope: Cal
         name = said(condition)
         phrase = f"the mask, the factor {{}}, is forgotten in {part}"
         yield binary(node, ast.Mult(), condition), "mask forgotten", f"({name})", phrase
-        if borrowed.where is not None and is_known(borrowed.where, scope):
+        if borrowed.where is not None and scope.knows(borrowed.where):
             given = [copy.deepcopy(condition), ast.Constant(1), parsed("-1")]
             signs = ast.Call(copy.deepcopy(borrowed.where), given, [])
             phrase = f"the sign, the factor {{}}, is missing in {part}"
             yield binary(node, ast.Mult(), signs), "factor missing", said(signs), phrase
     for function in borrowed.functions:
-        if is_known(function, scope):
+        if scope.knows(function):
             new = ast.Call(copy.deepcopy(function), [node], [])
             phrase = "the function, the factor or root, {} is not taken where it belongs"
             yield new, "function missing", said(new), phrase
@@ -163,7 +158,7 @@ def windows(
     if own is None or not own.ndim:
         return
     counters = [ast.Name(name, ast.Load()) for name in scope.steps]
-    indices = [each for each in (*borrowed.indices, *counters) if is_known(each, scope)]
+    indices = [each for each in (*borrowed.indices, *counters) if scope.knows(each)]
     arrays = [each for each, value in scope.atoms if value.ndim > 1 and value.dtype.kind == "f"]
     for each, index in product(arrays, indices):
         if isinstance(each, ast.Subscript):

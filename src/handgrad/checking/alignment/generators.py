@@ -66,6 +66,9 @@ def changes(
     for function, call in piece.regions:
         scope = CallScope(function, call)
         yield from _of_function(function, scope, borrowed, only, inserted=inserted)
+        if inserted:
+            lines = attempted(borrowed.stores.changes(scope))
+            yield from (each for each in lines if only is None or each.statement in only)
 
 
 def varied(place: Place, variant: Variant, statement: ast.stmt, scope: CallScope) -> Change:

@@ -8,47 +8,44 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
-from handgrad.checking.alignment.lines import LineValues
+from handgrad.checking.alignment.lines import LineValues, called
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.trials import Trials
 from handgrad.checking.trial import backward, like_nested
 from handgrad.checking.trial import forward as run_forward
 
+_NOTHING: Final = "nothing of dy is in"
+
 
 def not_linear(pieces: Sequence[CodePiece], trials: Trials) -> tuple[ast.stmt, str] | None:
-    """The first such line and a sentence on it.
+    """The first such line, as they run, and a sentence on it.
 
     Where it adds what a line before it makes without dy, and which is called a gradient, that line.
     """
     own = [piece for piece in pieces if not piece.in_forward]
-    ahead, turned = (_values(own, trials, sign) for sign in (1.0, -1.0))
+    ahead, turned = (_made(own, trials, sign) for sign in (1.0, -1.0))
     without: dict[str, ast.stmt] = {}
-    for statement, values in ahead.items():
-        others = turned.get(statement, [])
-        pairs = list(zip(values, others, strict=False))
-        if len(values) != len(others) or any(one.shape != two.shape for one, two in pairs):
+    for (statement, one), (other, two) in zip(ahead, turned, strict=False):
+        if statement is not other or one.shape != two.shape:
             return None
         name = _set_by(statement)
-        if all(_near(one, -two) for one, two in pairs):
+        if _near(one, -two):
             without.pop(name, None)
-        elif all(_near(one, two) for one, two in pairs):
+        elif _near(one, two):
             if name.casefold().startswith(("d", "g")):
-                without[name] = statement
+                without.setdefault(name, statement)
         else:
-            read = [each.id for each in ast.walk(statement) if isinstance(each, ast.Name)]
-            for each in read:
-                if each in without:
-                    return without[each], "nothing of dy is in"
-            return statement, "not linear in dy is"
+            read = (each.id for each in ast.walk(statement) if isinstance(each, ast.Name))
+            first = next((without[each] for each in read if each in without), None)
+            return (statement, "not linear in dy is") if first is None else (first, _NOTHING)
     return None
 
 
-def _values(
-    own: Sequence[CodePiece], trials: Trials, sign: float
-) -> dict[ast.stmt, list[np.ndarray]]:
+def _made(own: Sequence[CodePiece], trials: Trials, sign: float) -> list[tuple[ast.stmt, Any]]:
     """The values that each line makes of the first draw's dy, or of −dy, in order."""
     lines, done = LineValues(own), trials.runs[0]
 
@@ -58,7 +55,7 @@ def _values(
 
     with trials.quietly():
         lines.watched(run, {})
-    return lines.values
+    return lines.made
 
 
 def _near(one: np.ndarray, other: np.ndarray) -> bool:
@@ -67,6 +64,6 @@ def _near(one: np.ndarray, other: np.ndarray) -> bool:
 
 def _set_by(statement: ast.stmt) -> str:
     match statement:
-        case ast.Assign([ast.Name(name)]):
-            return name
+        case ast.Assign([target]) | ast.AugAssign(target):
+            return called(target)
     return ""

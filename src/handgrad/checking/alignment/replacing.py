@@ -11,7 +11,7 @@ import numpy as np
 
 from handgrad.checking.alignment.called import is_reduction, of_call
 from handgrad.checking.alignment.changes import Head, Place
-from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.scope import CallScope, is_pure
 from handgrad.checking.alignment.variants import SIGN, Variant, binary, parsed
 from handgrad.checking.alignment.wording import said
 
@@ -62,9 +62,8 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
     if not _is_widened(place):
         yield from _of_slice(node)
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-        yield from _other_names(
-            node, scope, spreads=isinstance(place.parent, ast.BinOp | ast.Tuple | ast.Return)
-        )
+        spreads = isinstance(place.parent, ast.BinOp | ast.Tuple | ast.Return)
+        yield from _other_names(node, scope, spreads=spreads, flows=_flows(place))
         if is_branch(place):
             for number in (0, 1):
                 part = f"{number} for {said(node)}"
@@ -182,32 +181,36 @@ def of_bound(node: ast.expr) -> Iterator[Variant]:
         yield new, "shifted", f"{ast.unparse(new)} for {ast.unparse(node)}", phrase
 
 
-def _other_names(node: ast.expr, scope: CallScope, *, spreads: bool = False) -> Iterator[Variant]:
+def _flows(place: Place) -> bool:
+    """Return whether a gradient may stand there as it is: set, added, handed on or returned."""
+    if isinstance(place.parent, ast.Call):
+        return place.field == "args" and not is_pure(place.parent)
+    return isinstance(place.parent, ast.Assign | ast.AugAssign | ast.Return | ast.Tuple)
+
+
+def _other_names(
+    node: ast.expr, scope: CallScope, *, spreads: bool = False, flows: bool = False
+) -> Iterator[Variant]:
     """Another value of the same kind; where the value is not to be had, of any.
 
     spreads: it is an operand that another one broadcasts with, or comes back, so that it may have
-    more axes.
+    more axes. flows: it may be a gradient, which no integers are.
     """
     own = scope.array(node)
-    written = ast.unparse(node)
     if own is None and scope.value(node) is not None:
         return
     for other, value in scope.atoms:
         # An array of zeros stands for nothing, as a bias does that begins so.
-        if (
-            not np.any(value)
-            or ast.unparse(other) == written
-            or (
-                own is not None
-                and (
-                    own.dtype.kind != value.dtype.kind
-                    or (own.ndim != value.ndim and not (spreads and own.ndim and value.ndim))
-                )
-            )
-        ):
+        if not np.any(value) or ast.unparse(other) == ast.unparse(node):
             continue
-        part = f"{said(other)} for {said(node)}"
-        yield other, "stale variable", part, "another variable belongs there: {}"
+        if own is not None and own.dtype.kind != value.dtype.kind:
+            fits = flows and (own.dtype.kind, value.dtype.kind) == ("i", "f")
+        else:
+            more = spreads and own is not None and own.ndim > 0 < value.ndim
+            fits = own is None or own.ndim == value.ndim or more
+        if fits:
+            part = f"{said(other)} for {said(node)}"
+            yield other, "stale variable", part, "another variable belongs there: {}"
 
 
 def _other_numbers(node: ast.expr, scope: CallScope) -> Iterator[Variant]:

@@ -6,6 +6,7 @@ import ast
 import copy
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
@@ -46,6 +47,7 @@ _CALLS: Final = frozenset(
         *("bincount", "hstack", "vstack", "dstack", "column_stack", "pad", "flatten", "cbrt"),
         *("sin", "cos", "tan", "arctan", "reciprocal", "negative", "fmax", "fmin", "heaviside"),
         *("logical_and", "logical_or", "logical_not", "diagflat", "kron", "inner", "vdot"),
+        *("range", "arange", "slice", "zeros", "ones", "empty", "empty_like"),
     }
 )
 
@@ -66,7 +68,7 @@ def evaluated(
     """
     own = _Known(results)
     node = own.visit(copy.deepcopy(node)) if results else copy.deepcopy(node)
-    if not all(map(_is_pure, ast.walk(node))):
+    if not all(map(is_pure, ast.walk(node))):
         return None
     names = {**names, **own.names} if own.names else names
     tree = ast.fix_missing_locations(ast.Expression(node))
@@ -102,7 +104,7 @@ def results_of(node: ast.AST, results: Sequence[Any]) -> Results:
 
     results: in their order; none is told apart where there are others, as in a loop.
     """
-    texts = [ast.unparse(each) for each in _in_order(node) if not _is_pure(each)]
+    texts = [ast.unparse(each) for each in _in_order(node) if not is_pure(each)]
     known = dict(zip(texts, results, strict=False))
     return known if len(known) == len(texts) == len(results) else {}
 
@@ -124,6 +126,11 @@ class CallScope:
     def __init__(self, function: Function, call: Call, results: Results = _NONE) -> None:
         self.function, self.call, self.results = function, call, results
         self._values: dict[str, Any] = {}
+
+    def with_names(self, others: Mapping[str, Any]) -> CallScope:
+        """The same with other values of variables."""
+        call = replace(self.call, names={**self.call.names, **others})
+        return CallScope(self.function, call, self.results)
 
     def value(self, node: ast.expr) -> Any:
         """What an expression gives, None where it is not to be had without running a call."""
@@ -154,6 +161,12 @@ class CallScope:
             found = np.asarray(value)
             return found if found.dtype.kind in "fiub" else None
         return None
+
+    def knows(self, node: ast.AST) -> bool:
+        """Return whether all names of an expression are there in the function."""
+        names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        own, around = self.call.names, self.call.scope
+        return all(name in own or name in around or name in _CALLS for name in names)
 
     @cached_property
     def _definitions(self) -> dict[str, ast.expr]:
@@ -203,7 +216,7 @@ class CallScope:
             if isinstance(node, ast.Attribute | ast.Subscript | ast.Name):
                 plain = copy.deepcopy(node)
                 plain.ctx = ast.Load()
-                if all(map(_is_pure, ast.walk(plain))):
+                if all(map(is_pure, ast.walk(plain))):
                     found.setdefault(ast.unparse(plain), plain)
         for name, value in list(self.call.names.items()):
             for field in _fields(value):
@@ -275,7 +288,8 @@ def _counts(node: ast.AST) -> TypeGuard[Any]:
     return isinstance(node, ast.For) and isinstance(node.target, ast.Name)
 
 
-def _is_pure(node: ast.AST) -> bool:
+def is_pure(node: ast.AST) -> bool:
+    """Return whether a node is one that changes nothing when it is evaluated."""
     if isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         name = node.func.id if isinstance(node.func, ast.Name) else name

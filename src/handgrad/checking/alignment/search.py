@@ -24,7 +24,7 @@ from handgrad.checking.alignment.generators import changes, varied
 from handgrad.checking.alignment.hits import Hit, Sized, is_of_name
 from handgrad.checking.alignment.interventions import Interventions
 from handgrad.checking.alignment.linearity import not_linear
-from handgrad.checking.alignment.pieces import Call, CodePiece, observed, pieces
+from handgrad.checking.alignment.pieces import Call, CodePiece, Function, observed, pieces
 from handgrad.checking.alignment.pool import SweptForward, derivation
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.size import size_of
@@ -194,10 +194,33 @@ class SourceSearch:
 
     def unfilled(self, name: str) -> ast.stmt | None:
         """The line of an array that is never written into, where this gradient is all zeros."""
-        if np.any(self.runs[0].gradients[name]):
-            return None
-        own = (piece.tree for piece in self.pieces if not piece.in_forward)
-        return next((line for tree in own for line in unfilled(tree)), None)
+        lines = self._unfilled if not np.any(self.runs[0].gradients[name]) else []
+        return next(iter(lines), None)
+
+    @cached_property
+    def _unfilled(self) -> list[ast.Assign]:
+        """The lines of arrays of backward's that nothing is written into."""
+        found = []
+        for function, call in self._regions:
+            scope = CallScope(function, call)
+            for line in unfilled(function):
+                array = scope.array(line.targets[0])
+                if array is not None and (not array.any() or "empty" in ast.unparse(line.value)):
+                    found.append(line)
+        return found
+
+    @property
+    def _regions(self) -> Iterator[tuple[Function, Call]]:
+        """The functions of backward."""
+        own = (piece for piece in self.pieces if not piece.in_forward)
+        return (region for piece in own for region in piece.regions)
+
+    def idle(self) -> ast.stmt | None:
+        """A line of backward that does nothing, beside others or in a loop."""
+        blocks = (node for function, _ in self._regions for node in ast.walk(function))
+        own = (each for each in blocks if isinstance(each, ast.FunctionDef | ast.For))
+        lines = (line for block in own for line in block.body)
+        return next((line for line in lines if isinstance(line, ast.Pass)), None)
 
     def not_linear(self) -> tuple[ast.stmt, str] | None:
         """A line of backward by which what it gives is not linear in dy, and a sentence on it."""
@@ -281,12 +304,22 @@ class SourceSearch:
     def _of_unused(self, wrong: tuple[str, ...]) -> list[Hit]:
         """Changes that put all of these right, and take in what backward computes and never uses.
 
-        Or an argument that it never uses: that is what was left out.
+        Or an argument that it never uses, or write into an array that it leaves as zeros: that is
+        what was left out.
         """
         names = {piece: unused(piece.tree) for piece in self.pieces if not piece.in_forward}
-        if not any(names.values()):
-            return []
-        return self._covering(self._taking_in(names), wrong)[:1]
+        found = self._covering(self._stores(), wrong) if self._unfilled else []
+        if not found and any(names.values()):
+            found = self._covering(self._taking_in(names), wrong)
+        return found[:1]
+
+    def _stores(self) -> Iterator[Sized]:
+        """Lines that write into an array of backward's."""
+        known: dict[ast.AST, list[str]] = {}
+        for piece in (each for each in self.pieces if not each.in_forward):
+            for function, call in piece.regions:
+                for change in self.borrowed.stores.changes(CallScope(function, call)):
+                    yield size_of(change, known), change, piece
 
     def _taking_in(self, names: Mapping[CodePiece, frozenset[str]]) -> Iterator[Sized]:
         """The changes of backward that read one of these variables of their piece."""

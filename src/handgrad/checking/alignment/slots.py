@@ -90,6 +90,8 @@ class LineSlot:
         value, before = scope.array(self.place.get()), _before(self.statement, scope)
         if value is None or (self.before and before is None):
             return None
+        if not value.ndim:  # a number that is written into an array fills it
+            value = np.full(self.value.shape, value, dtype=np.float64)
         return replace(self, scope=scope, values=[value], before=[] if before is None else [before])
 
     @cached_property

@@ -81,8 +81,10 @@ def _line(search: SourceSearch, name: str, situation: str) -> Told | None:
     if statement is None:
         return None
     text = ast.unparse(statement).split("\n")[0]
-    message = f"{what} {text} (line {statement.lineno})"
-    return Told(Fault(name, "unknown", "", message, 0.0, situation, line=statement.lineno))
+    message, line = f"{what} {text} (line {statement.lineno})", statement.lineno
+    if (idle := attempt(search.idle, nothing)) is not None:
+        message, line = f"{message}; line {idle.lineno} does nothing", idle.lineno
+    return Told(Fault(name, "unknown", "", message, 0.0, situation, line=line))
 
 
 def _fault(name: str, same: Sequence[Hit], situation: str, sure: float) -> Fault:

@@ -45,6 +45,8 @@ def unfilled(tree: ast.AST) -> Iterator[ast.Assign]:
                 written += _names(each.value) * 2
             case ast.Expr(ast.Call()) | ast.keyword(arg="out"):
                 written += _names(each) * 2
+            case ast.Call(ast.Name(), args):  # a function of the user's may write into it
+                written += [name for given in args for name in _names(given)] * 2
     for each in nodes:
         match each:
             case ast.Assign([ast.Name(name)], ast.Call(func)) if written.count(name) == 1:
