@@ -41,9 +41,10 @@ class Context:
 class Convention:
     """The way one pair is called.
 
-    `roles` are those of backward's arguments: "dy", "cache", "output", "rate", or the number of an
-    argument of forward; "one" stands for the 1 that a loss is called with where it ends a network,
-    and ".p" for the attribute `p` that forward left in its object.
+    `roles` are those of backward's arguments: "dy", "cache", "output", "rate", "store" for a
+    dictionary that takes in gradients, or the number of an argument of forward; "one" stands for
+    the 1 that a loss is called with where it ends a network, and ".p" for the attribute `p` that
+    forward left in its object.
     `outputs` is how many of forward's results are outputs: None where it returns y alone, 0 where y
     stands in an attribute of the object or an entry of a dictionary.
     """
@@ -107,8 +108,12 @@ class Convention:
     def returned(self, backward: Function, dy: Any, kept: KeptArray) -> Any:
         """What backward gives, as arrays, times what flows back where it does not ask for that."""
         owner = getattr(backward, "__self__", None)
-        values, settings = with_settings(backward, self.arguments(dy, kept, owner), kept.options)
+        arguments = self.arguments(dy, kept, owner)
+        values, settings = with_settings(backward, arguments, kept.options)
         found = backward(*values, **settings)
+        if owner is not None:
+            stored = (each for each in arguments if isinstance(each, Returned))
+            setattr(owner, RETURNED, next(stored, Returned()))
         if found is None and owner is not None:
             names = [self.names[i] for i in self.wanted]
             found = [_attribute(vars(owner), name, len(names) == 1) for name in names]
@@ -149,6 +154,8 @@ class Convention:
                 found.append(kept.outputs)
             elif role == "rate":
                 found.append(self.rate)
+            elif role == "store":
+                found.append(Returned())
             elif role == "one":
                 found.append(1.0)
             elif str(role).startswith("."):
@@ -173,7 +180,7 @@ class Convention:
             rest = Returned(enumerate(several[len(names) :]))
             several = several if owner is None else several[: len(names)]
         if owner is not None:
-            setattr(owner, RETURNED, rest)
+            vars(owner)[RETURNED] |= rest
         return tuple(several)
 
 

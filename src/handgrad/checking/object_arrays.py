@@ -112,6 +112,8 @@ def clear(owner: Any, path: Path, start: Any, like: Any) -> None:
     except (KeyError, IndexError, TypeError):
         if isinstance(container, dict):
             container.pop(path[-1], None)
+        elif isinstance(container, list):
+            del container[path[-1] :]
         return
     if not isinstance(old, np.ndarray):
         container[path[-1]] = old
