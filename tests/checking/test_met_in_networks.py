@@ -127,3 +127,26 @@ def test_gradients_that_are_appended_to_lists() -> None:
     assert not right.unjudged
     wrong = hg.check(Appends(forgets=True), n(3))
     assert {each.gradient for each in wrong.faults} == {"b"}
+
+
+class Network:
+    """A network of which backward is told values by names that nothing else has."""
+
+    def __init__(self) -> None:
+        self.w = n(3, 3)
+
+    def forward_prop(self, x: Any) -> Any:
+        z1 = self.w @ x
+        a1 = np.tanh(z1)
+        z2 = self.w @ a1
+        return z1, a1, z2, np.tanh(z2)
+
+    def back_prop(self, z1: Any, a1: Any, a2: Any, x: Any, y: Any, batch_size: Any) -> None:
+        dz2 = (a2 - np.eye(3)[:, y]) / batch_size
+        self.dw = dz2 @ a1.T + (self.w.T @ dz2) * (1 - np.tanh(z1) ** 2) @ x.T
+
+
+def test_a_backward_that_takes_more_than_forward_gives_ends_in_a_sentence() -> None:
+    report = hg.check(Network(), n(3, 3))
+    assert report.verdict == "undecided"
+    assert "StopIteration" not in str(report)

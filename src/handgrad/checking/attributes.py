@@ -17,6 +17,7 @@ import numpy as np
 
 from handgrad.checking.affixes import plain, without_affix
 from handgrad.checking.object_arrays import (
+    HANDED,
     RETURNED,
     Path,
     arrays_of,
@@ -33,7 +34,7 @@ from handgrad.seeding import seeded
 
 #: Names of what holds gradients alone.
 _CONTAINERS: Final = frozenset(
-    {"d", "g", "grad", "grads", "gradient", "gradients", "dparams", RETURNED}
+    {"d", "g", "grad", "grads", "gradient", "gradients", "dparams", HANDED, RETURNED}
 )
 
 #: Ends of names of gradients: what flows back is kept as `dy`, seldom as `b_gradients`.
@@ -314,7 +315,11 @@ def _same(kept: Mapping[Path, tuple[Any, Any]], path: Path, array: np.ndarray) -
 
 def _is_told(path: Path) -> bool:
     """Return whether an array is a gradient by its name alone, and no cotangent that is kept."""
-    return path[0] == RETURNED or any(plain(str(key)).endswith(_TOLD) for key in path)
+    return (
+        path[0] == RETURNED
+        or HANDED in path
+        or any(plain(str(key)).endswith(_TOLD) for key in path)
+    )
 
 
 def _is_one_of(array: np.ndarray, others: list[np.ndarray]) -> bool:

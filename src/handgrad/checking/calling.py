@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from handgrad.checking.attributes import RATE, Returned
 from handgrad.checking.given import Given, entries_of, flat
 from handgrad.checking.object_arrays import RETURNED
 from handgrad.checking.tensors import as_arrays, as_tensors
+from handgrad.errors import ArgumentError
 
 Function = Callable[..., Any]
 
@@ -147,9 +148,9 @@ class Convention:
         found: list[Any] = [kept.context] if self.context else []
         for role in self.roles:
             if role == "dy":
-                found.append(next(cotangents))
+                found.append(_following(cotangents, "cotangents"))
             elif role == "cache":
-                found.append(next(caches) if several else one)
+                found.append(_following(caches, "caches") if several else one)
             elif role == "output":
                 found.append(kept.outputs)
             elif role == "rate":
@@ -224,6 +225,17 @@ def scaled(found: Any, dy: Any) -> Any:
     if isinstance(found, tuple | list):
         return type(found)([scaled(each, dy) for each in found])
     return None if found is None else _times(np.asarray(found), np.asarray(dy))
+
+
+def _following(values: Iterator[Any], wanted: str) -> Any:
+    """The next value. Raises ArgumentError where backward takes more than forward gives."""
+    try:
+        return next(values)
+    except StopIteration:
+        raise ArgumentError(
+            f"backward takes more {wanted} than forward gives; allowed: arguments named as what "
+            "forward takes, gives, or keeps in its object"
+        ) from None
 
 
 def _times(found: np.ndarray, dy: np.ndarray) -> np.ndarray:
