@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -34,34 +35,27 @@ _CLASSES: Final = 10
 #: Keys of [data] that leave an example as it is.
 _PLAIN: Final = {"name", "standardize", "validation"}
 
-#: Names under which a forward and its backward stand in an object, a class or a module.
+#: Names of a forward, of its backward, of a function by its value, and of its slope, as they stand
+#: in an object, a class or a module.
+_AHEAD: Final = (
+    *("forward", "forward_pass", "forward_prop", "forward_propagation", "forwardpass"),
+    *("forward_propagate", "feedforward", "feed_forward", "propagate", "fprop", "fwd"),
+)
+_BACK: Final = (
+    *("backward", "backward_pass", "backward_prop", "backward_propagation", "backwardpass"),
+    *("backward_propagate", "back_propagate", "back_propagation", "back_prop", "backprop"),
+    *("backpropagate", "backpropagation", "bprop", "bwd", "compute_gradients"),
+)
+_VALUE: Final = (
+    *("__call__", "call", "activate", "activation", "function", "fn", "compute", "evaluate"),
+    "loss",
+)
+_SLOPE: Final = ("derivative", "gradient", "gradients", "grad", "prime", "deriv")
+#: Those that are a pair, the most telling first.
 PAIRS: Final = (
-    ("forward", "backward"),
-    ("forward_pass", "backward_pass"),
-    ("forward_prop", "backward_prop"),
-    ("forward_propagation", "backward_propagation"),
-    ("forwardpass", "backwardpass"),
-    ("forward_propagate", "backward_propagate"),
-    ("forward", "backprop"),
-    ("feedforward", "backprop"),
-    ("fprop", "bprop"),
-    ("fwd", "bwd"),
-    ("__call__", "backward"),
-    ("__call__", "gradient"),
-    ("__call__", "derivative"),
-    ("__call__", "grad"),
-    ("__call__", "prime"),
-    ("forward", "derivative"),
-    ("forward", "gradient"),
-    ("forward", "grad"),
-    ("forward", "prime"),
-    ("activate", "derivative"),
-    ("function", "derivative"),
-    ("fn", "grad"),
-    ("fn", "derivative"),
-    ("loss", "gradient"),
-    ("loss", "grad"),
-    ("loss", "derivative"),
+    *product(_AHEAD, _BACK),
+    *product(("__call__", "loss"), _BACK[:1]),
+    *product(_AHEAD + _VALUE, _SLOPE),
 )
 
 
@@ -303,8 +297,9 @@ class Maker:
     def made(self, kind: type, module: ModuleType, name: str) -> Any:
         """An object of a class. Raises ArgumentError where its constructor wants other arguments.
 
-        A setting that is a name of the module, or a class of it called without arguments, stands
-        for that object, unless the default is a string.
+        A setting that is a name of the module, as `Relu`, or of another one, as
+        `activations.Relu`, or a class of it called without arguments, as `Relu()`, stands for that
+        object, unless the default is a string.
         """
         try:
             parameters = dict(inspect.signature(kind).parameters)
@@ -354,7 +349,13 @@ def _meant(value: Any, parameter: inspect.Parameter | None, module: ModuleType) 
     if not isinstance(value, Bare) or wants_text:
         return value
     name, is_call, _ = value.partition("()")
+    home, dot, rest = name.partition(".")
     found: Any = module
+    if dot and not hasattr(module, home):
+        try:
+            found, name = module_of(home), rest
+        except NoModuleError:
+            return value
     for part in name.split("."):
         found = getattr(found, part, None)
     return value if found is None else found() if is_call else found
@@ -371,7 +372,8 @@ def _needs_object(kind: type) -> bool:
     """Return whether forward takes self, unlike the static method of torch.autograd.Function."""
     names = dict.fromkeys(name for name, _ in PAIRS if name != "__call__")
     found = (inspect.getattr_static(kind, name, None) for name in (*names, "__call__"))
-    forward = next((each for each in found if each is not None), None)
+    kinds = (FunctionType, staticmethod, classmethod)
+    forward = next((each for each in found if isinstance(each, kinds)), None)
     if not inspect.isfunction(forward):
         return False
     first = next(iter(inspect.signature(forward).parameters.values()), None)

@@ -92,6 +92,15 @@ def test_a_class_with_its_arguments(handgrad: Run, tree: Callable[..., Path]) ->
     assert again.exit_code == 0, again.output
 
 
+SLOPES = """
+    import numpy as np
+    def tanh(x):
+        return np.tanh(x)
+    class Slow:
+        def __call__(self, x):
+            return 1 - 2 / (np.exp(2 * x) + 1)
+"""
+
 TRACED = """
     def traced(function):
         def call(*args, **kwargs):
@@ -107,11 +116,14 @@ def test_a_class_whose_methods_are_decorated(handgrad: Run, tree: Callable[..., 
     assert result.exit_code == 0, result.output
 
 
-@pytest.mark.parametrize("setting", ["act=relu", "act=Tanh()", "act=np.tanh", "mode=relu"])
+SETTINGS = ["act=relu", "act=Tanh()", "act=np.tanh", "act=slopes.tanh", "act=slopes.Slow()"]
+
+
+@pytest.mark.parametrize("setting", [*SETTINGS, "mode=relu"])
 def test_settings_are_literals_names_and_texts(
     handgrad: Run, tree: Callable[..., Path], setting: str
 ) -> None:
-    tree({"layers.py": DENSE})
+    tree({"layers.py": DENSE, "slopes.py": SLOPES})
     values = ("--set", "bias=None", "--set", "scale=1/2" if "mode" in setting else "scale=.5")
     if "mode" in setting:
         assert handgrad("check", "layers.py:Dense", *SIZES, *values).exit_code == 2

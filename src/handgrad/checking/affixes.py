@@ -13,7 +13,7 @@ def without_affix(name: str) -> Iterator[str]:
     for prefix in _BEFORE:
         if name.startswith(prefix) and len(name) > len(prefix):
             yield name.removeprefix(prefix)
-    for suffix in ("_grad", "_gradient", "_bar", "_delta"):
+    for suffix in ("_grad", "_grads", "_gradient", "_gradients", "_bar", "_delta"):
         if name.endswith(suffix):
             yield name.removesuffix(suffix)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from handgrad.checking.affixes import plain, without_affix
 from handgrad.checking.object_arrays import (
+    HANDED,
     RETURNED,
     Path,
     arrays_of,
@@ -33,8 +34,11 @@ from handgrad.seeding import seeded
 
 #: Names of what holds gradients alone.
 _CONTAINERS: Final = frozenset(
-    {"d", "g", "grad", "grads", "gradient", "gradients", "dparams", RETURNED}
+    {"d", "g", "grad", "grads", "gradient", "gradients", "dparams", HANDED, RETURNED}
 )
+
+#: Ends of names of gradients: what flows back is kept as `dy`, seldom as `b_gradients`.
+_TOLD: Final = ("gradients", "grads")
 
 #: The learning rate at which a layer that descends within backward is run: large, so that little of
 #: the gradient is lost to the rounding of the weights, and a power of two.
@@ -171,8 +175,7 @@ class _Search:
         self.own = [
             each
             for each in self.ended
-            if each in self.written
-            and (each[0] == RETURNED or not _is_one_of(self.ended[each], passed))
+            if each in self.written and (_is_told(each) or not _is_one_of(self.ended[each], passed))
         ]
         self.names: dict[Any, list[Path]] = {}
         for path, array in steady.items():
@@ -310,6 +313,15 @@ def _same(kept: Mapping[Path, tuple[Any, Any]], path: Path, array: np.ndarray) -
     return place_of(one) == place_of(array) and np.array_equal(values, array, equal_nan=True)
 
 
+def _is_told(path: Path) -> bool:
+    """Return whether an array is a gradient by its name alone, and no cotangent that is kept."""
+    return (
+        path[0] == RETURNED
+        or HANDED in path
+        or any(plain(str(key)).endswith(_TOLD) for key in path)
+    )
+
+
 def _is_one_of(array: np.ndarray, others: list[np.ndarray]) -> bool:
     return any(np.array_equal(array, each) for each in others)
 
@@ -321,16 +333,21 @@ def _is_beside(gradient: Path, parameters: list[Path]) -> bool:
 def _belongs(gradient: Path, parameter: Path) -> bool:
     """Return whether a path is that of the gradient of a parameter, by its last names.
 
-    `dw` for `w`, `grads.w` for `params.w` or `w`, `w.grad` for `w.data`.
+    `dw` for `w`, `grads.w` for `params.w` or `w`, `w.grad` for `w.data`; the first entry of a list
+    that backward appends to counts as the list.
     """
     *home, name = map(str, parameter)
     *beside, found = map(str, gradient)
+    if found == "0" and beside and not _is_of_gradients(beside[-1]):
+        found = beside.pop()
     if beside == home and plain(name) in map(plain, without_affix(found)):
         return True
     if beside == home and home and plain(found) in ("g", "grad", "gradient"):
         return plain(name) in ("data", "value", "values", "array", "v")
     if not beside or not _is_of_gradients(beside[-1]):
         return False
+    if "/" in name and found == name:  # a name within the network, as `block/dense/w`
+        return True
     *around, container = beside
     alike = plain(name) in map(plain, (found, *without_affix(found)))
     return alike and (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from handgrad.checking.attributes import RATE, Returned
 from handgrad.checking.given import Given, entries_of, flat
 from handgrad.checking.object_arrays import RETURNED
 from handgrad.checking.tensors import as_arrays, as_tensors
+from handgrad.errors import ArgumentError
 
 Function = Callable[..., Any]
 
@@ -41,9 +42,10 @@ class Context:
 class Convention:
     """The way one pair is called.
 
-    `roles` are those of backward's arguments: "dy", "cache", "output", "rate", or the number of an
-    argument of forward; "one" stands for the 1 that a loss is called with where it ends a network,
-    and ".p" for the attribute `p` that forward left in its object.
+    `roles` are those of backward's arguments: "dy", "cache", "output", "rate", "store" for a
+    dictionary that takes in gradients, or the number of an argument of forward; "one" stands for
+    the 1 that a loss is called with where it ends a network, and ".p" for the attribute `p` that
+    forward left in its object.
     `outputs` is how many of forward's results are outputs: None where it returns y alone, 0 where y
     stands in an attribute of the object or an entry of a dictionary.
     """
@@ -107,8 +109,12 @@ class Convention:
     def returned(self, backward: Function, dy: Any, kept: KeptArray) -> Any:
         """What backward gives, as arrays, times what flows back where it does not ask for that."""
         owner = getattr(backward, "__self__", None)
-        values, settings = with_settings(backward, self.arguments(dy, kept, owner), kept.options)
+        arguments = self.arguments(dy, kept, owner)
+        values, settings = with_settings(backward, arguments, kept.options)
         found = backward(*values, **settings)
+        if owner is not None:
+            stored = (each for each in arguments if isinstance(each, Returned))
+            setattr(owner, RETURNED, next(stored, Returned()))
         if found is None and owner is not None:
             names = [self.names[i] for i in self.wanted]
             found = [_attribute(vars(owner), name, len(names) == 1) for name in names]
@@ -142,13 +148,15 @@ class Convention:
         found: list[Any] = [kept.context] if self.context else []
         for role in self.roles:
             if role == "dy":
-                found.append(next(cotangents))
+                found.append(_following(cotangents, "cotangents"))
             elif role == "cache":
-                found.append(next(caches) if several else one)
+                found.append(_following(caches, "caches") if several else one)
             elif role == "output":
                 found.append(kept.outputs)
             elif role == "rate":
                 found.append(self.rate)
+            elif role == "store":
+                found.append(Returned())
             elif role == "one":
                 found.append(1.0)
             elif str(role).startswith("."):
@@ -173,7 +181,7 @@ class Convention:
             rest = Returned(enumerate(several[len(names) :]))
             several = several if owner is None else several[: len(names)]
         if owner is not None:
-            setattr(owner, RETURNED, rest)
+            vars(owner)[RETURNED] |= rest
         return tuple(several)
 
 
@@ -217,6 +225,17 @@ def scaled(found: Any, dy: Any) -> Any:
     if isinstance(found, tuple | list):
         return type(found)([scaled(each, dy) for each in found])
     return None if found is None else _times(np.asarray(found), np.asarray(dy))
+
+
+def _following(values: Iterator[Any], wanted: str) -> Any:
+    """The next value. Raises ArgumentError where backward takes more than forward gives."""
+    try:
+        return next(values)
+    except StopIteration:
+        raise ArgumentError(
+            f"backward takes more {wanted} than forward gives; allowed: arguments named as what "
+            "forward takes, gives, or keeps in its object"
+        ) from None
 
 
 def _times(found: np.ndarray, dy: np.ndarray) -> np.ndarray:

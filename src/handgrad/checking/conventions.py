@@ -8,38 +8,22 @@ from __future__ import annotations
 
 import copy
 import inspect
-import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MethodType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from handgrad.checking.calling import Convention, Function, gradients_by_name
 from handgrad.checking.given import Given, chosen, entries_of, flat
 from handgrad.checking.object_arrays import twin_of
+from handgrad.checking.roles import COTANGENT, OUTPUT, Ran, candidates, is_floats
 from handgrad.checking.tensors import as_arrays, uses_torch
 from handgrad.checking.trial import leaves, like_nested, random_like, same_outputs
 from handgrad.checking.withheld import withheld
 from handgrad.differences.directional import directional
-
-_COTANGENT: Final = re.compile(
-    r"(d|g|grad|delta|error|err|upstream|ct|cotangent|adjoint|top_diff|accum_grad)"
-    r"|g(y|out|output|o|h|c)|d[A-Z_]\w*|\w*grad\w*|\w*gradient\w*|\w*upstream\w*|\w*cotangent\w*"
-    r"|d_?(next|prev\w*?|cur\w*?|last|new|l)?_?"
-    r"([a-z]{1,2}\d?|out\w*|value\w*|logits|scores|loss|hidden|pred\w*)"
-    r"|(delta|error)_\w+"
-)
-
-_CACHE: Final = re.compile(
-    r"\w*(cache|ctx|context|saved|memory|tape|residual|intermediate|stash)\w*|res|mem|tmp"
-)
-
-_OUTPUT: Final = re.compile(r"y|out|output\w*|a|s|z|y_hat|y_pred|probs?|result", re.IGNORECASE)
-
-_RATE: Final = re.compile(r"lr|eta|alpha|rate|learning_?rate|step_size|learn_rate", re.IGNORECASE)
 
 #: The part of its size by which a right derivative may differ from differences, beside their own
 #: error: enough to tell one reading of an argument from another.
@@ -87,10 +71,10 @@ def convention_of(
         if is_as_it_is and _is_contract(required, done.result):
             return None
         alone = not is_derivative(backward, required or (), arguments)
-        candidates = [*_candidates(base, required, arguments, done, dy_first=alone)]
-        is_loss = any(each.is_of_loss for each in candidates)
+        likely = [*candidates(base, required, arguments, done, dy_first=alone)]
+        is_loss = any(each.is_of_loss for each in likely)
         readings: list[Convention] = []
-        for each in candidates:
+        for each in likely:
             first = first or each
             try:
                 found = _fitting(each, forward, backward, options)
@@ -101,7 +85,23 @@ def convention_of(
             readings += [] if found is None else [found]
         if readings:
             return _right_one(readings, forward, backward, options)
-    return first
+    return first if first is None else _without_labels(first, forward, backward, options)
+
+
+def _without_labels(
+    convention: Convention, forward: Function, backward: Function, options: Mapping[str, Any]
+) -> Convention:
+    """The same without the gradients of labels, where backward gives as many as that leaves."""
+    names = convention.names
+    likely = tuple(i for i in convention.wanted if not TARGET.fullmatch(names[i]))
+    try:
+        run, _ = convention.bound(*on_a_copy(forward, backward))
+        y, kept = run(*copy.deepcopy(convention.given.arrays), **options)
+        dy = random_like(y, np.random.default_rng(0))
+        found = flat(convention.returned(on_a_copy(forward, backward)[1], dy, kept))
+    except (Exception, SystemExit, GeneratorExit):  # it is told where it is checked
+        return convention
+    return replace(convention, wanted=likely) if len(found) == len(likely) > 0 else convention
 
 
 def _right_one(
@@ -132,12 +132,7 @@ def _is_linear(
     return same_outputs(found[0], like_nested(found[1], np.negative), rtol=1e-6, atol=1e-9)
 
 
-class _Done(NamedTuple):
-    result: Any
-    attributes: tuple[str, ...]
-
-
-def _ran(base: Convention, forward: Function, options: Mapping[str, Any]) -> _Done:
+def _ran(base: Convention, forward: Function, options: Mapping[str, Any]) -> Ran:
     """Forward's result, and the names of the arrays that it left in its object."""
     forward, _ = on_a_copy(forward, forward)
     owner = getattr(forward, "__self__", None)
@@ -148,11 +143,11 @@ def _ran(base: Convention, forward: Function, options: Mapping[str, Any]) -> _Do
     written = [
         name
         for name, each in after.items()
-        if (id(each) not in inputs or _OUTPUT.fullmatch(name))
+        if (id(each) not in inputs or OUTPUT.fullmatch(name))
         and before.get(name) is not each
-        and _is_floats(each)
+        and is_floats(each)
     ]
-    return _Done(result, tuple(written))
+    return Ran(result, tuple(written))
 
 
 def on_a_copy(forward: Function, backward: Function) -> tuple[Function, Function]:
@@ -221,7 +216,7 @@ def _read(
     if found.roles != (0,) and _is_backward(backward):
         return found
     name = next((each for each in positional(backward) or () if each not in options), "")
-    x, y = (0, "output") if name in found.names or not _OUTPUT.fullmatch(name) else ("output", 0)
+    x, y = (0, "output") if name in found.names or not OUTPUT.fullmatch(name) else ("output", 0)
     return replace(found, roles=(x,), rivals=(y,))
 
 
@@ -337,7 +332,7 @@ def positional(function: Function) -> list[str] | None:
     required = [e.name for e in parameters if e.kind in kinds and e.default is e.empty]
     if not required:  # backward(dout=1)
         optional = [each.name for each in parameters if each.kind in kinds]
-        required = [each for each in optional[:1] if _COTANGENT.fullmatch(each)]
+        required = [each for each in optional[:1] if COTANGENT.fullmatch(each)]
     return required
 
 
@@ -347,7 +342,7 @@ def _is_contract(required: list[str] | None, result: Any) -> bool:
         return False
     if required is None or len(required) != 2:
         return required is None
-    first, second = (len(each) > 1 and bool(_COTANGENT.fullmatch(each)) for each in required)
+    first, second = (len(each) > 1 and bool(COTANGENT.fullmatch(each)) for each in required)
     return not second or (first and not all(each.startswith(("d", "D")) for each in required))
 
 
@@ -357,137 +352,3 @@ def takes_context(forward: Function) -> bool:
     except (TypeError, ValueError):
         return False
     return first in ("ctx", "context")
-
-
-def _candidates(
-    base: Convention,
-    required: list[str] | None,
-    arguments: Sequence[str],
-    done: _Done,
-    *,
-    dy_first: bool,
-) -> Iterator[Convention]:
-    """The ways in which backward may be meant, the likeliest first."""
-    results = len(done.result) if isinstance(done.result, tuple) else None
-    found = _roles(required, arguments, results, context=base.context)
-    if required != [] and not base.context:
-        first = [("dy",)] if dy_first and required and len(required) == 1 else []
-        last = [_without_cotangent(required or arguments, arguments)] * (len(arguments) == 1)
-        found = itertools.chain(first, found, last)
-    for roles in found:
-        for outputs, key in _outputs(roles, done):
-            yield replace(base, roles=roles, outputs=outputs, key=key)
-    yield from _of_losses(base, required or (), arguments, done)
-
-
-def _of_losses(
-    base: Convention, required: Sequence[str], arguments: Sequence[str], done: _Done
-) -> Iterator[Convention]:
-    """The ways in which the backward of a loss may be meant that is given what went into it.
-
-    As `backward(dvalues, y_true)`: its first argument is the output of the network, and no
-    cotangent. Forward may give the loss of each example, of which the mean is taken elsewhere.
-    """
-    y = done.result
-    if len(required) < 2 or not _is_floats(y) or np.ndim(y) > 1:
-        return
-    rest = [arguments.index(each) for each in required[1:] if each in arguments]
-    if len(rest) == len(required) - 1:
-        firsts: list[str | int] = [f".{e}" for e in done.attributes if _OUTPUT.fullmatch(e)]
-        firsts = [*firsts, 0]
-        if required[0] in arguments:
-            firsts = [arguments.index(required[0])] if np.ndim(y) else []
-        for over, role in itertools.product(("mean", "sum") if np.ndim(y) else ("",), firsts):
-            roles: tuple[str | int, ...] = (role, *rest)
-            yield replace(base, roles=roles, over_examples=over, is_of_loss=True)
-
-
-def _without_cotangent(required: Sequence[str], names: Sequence[str]) -> tuple[str | int, ...]:
-    """The arguments of a derivative, or of a Jacobian: x by its name, and y."""
-    return tuple(names.index(each) if each in names else "output" for each in required)
-
-
-def _roles(
-    required: list[str] | None, names: Sequence[str], results: int | None, *, context: bool
-) -> Iterator[tuple[str | int, ...]]:
-    inputs: tuple[int, ...] = tuple(range(len(names)))
-    if required is None:
-        if results is not None:
-            yield ("dy", *("cache",) * (results - 1))
-        yield ("dy",)
-        yield ("dy", *inputs)
-        return
-    required = required[1:] if context else required
-    known: list[str | int | None] = []
-    for name in required:
-        if name in names and not (_COTANGENT.fullmatch(name) and len(name) > 2):
-            known.append(names.index(name))
-        elif _RATE.fullmatch(name):
-            known.append("rate")
-        elif _COTANGENT.fullmatch(name):
-            known.append("dy")
-        elif _CACHE.fullmatch(name):
-            known.append("cache")
-        else:
-            known.append(None)
-    if "dy" not in known and None in known:
-        known[known.index(None)] = "dy"
-    yield from _completed(known, required, names, results)
-    for i, role in enumerate(known):  # an input of the same name as what flows back
-        if role not in ("dy", "cache", "rate") and "dy" not in known:
-            yield from _completed([*known[:i], "dy", *known[i + 1 :]], required, names, results)
-
-
-def _completed(
-    known: Sequence[str | int | None],
-    required: Sequence[str],
-    names: Sequence[str],
-    results: int | None,
-) -> Iterator[tuple[str | int, ...]]:
-    """The arguments whose names say nothing: caches, the output, or inputs in order."""
-    open_ = [i for i, role in enumerate(known) if role is None]
-    fillings: list[list[str | int]] = []
-    if results is not None:
-        fillings.append(["cache"] * len(open_))
-    if open_ and _OUTPUT.fullmatch(required[open_[0]]):
-        fillings.append(["output", *range(len(open_) - 1)])
-    left = [i for i in range(len(names)) if i not in known]
-    fillings.append([*left, *range(len(names))][: len(open_)])
-    fillings.append(["output"] * len(open_))
-    for filling in fillings if open_ else [[]]:
-        if len(filling) == len(open_):
-            filled = dict(zip(open_, filling, strict=True))
-            yield tuple(filled.get(i, role) or 0 for i, role in enumerate(known))
-
-
-def _outputs(roles: Sequence[str | int], done: _Done) -> Iterator[tuple[int | None, str]]:
-    """How many of the results are outputs, or the name of the one."""
-    result = done.result
-    cotangents, caches = roles.count("dy"), roles.count("cache")
-    if isinstance(result, Mapping):
-        keys = [str(key) for key, value in result.items() if _is_floats(value)]
-        for key in (*(each for each in keys if _OUTPUT.fullmatch(each)), *reversed(keys)):
-            yield 0, key
-    elif result is None:
-        likely = [each for each in done.attributes if _OUTPUT.fullmatch(each)]
-        for key in dict.fromkeys((*likely, *reversed(done.attributes))):
-            yield 0, key
-    elif not isinstance(result, tuple):
-        yield None, ""
-    else:
-        size = len(result)
-        if cotangents > 1:
-            yield cotangents, ""
-        elif cotangents and caches > 1 and size > caches:
-            yield size - caches, ""
-        elif cotangents and caches == 1:
-            yield from ((each, "") for each in dict.fromkeys((size - 1, 1)) if each < size)
-        else:
-            if all(_is_floats(each) for each in result):
-                yield size, ""
-            yield 1, ""
-
-
-def _is_floats(value: Any) -> bool:
-    dtype = str(getattr(value, "dtype", ""))
-    return "float" in dtype or isinstance(value, float)

@@ -25,6 +25,7 @@ from handgrad.checking.conventions import (
 from handgrad.checking.given import Given
 from handgrad.checking.object_functions import Called, stateless, with_attributes
 from handgrad.checking.op_functions import name_of, of_op, unwritten
+from handgrad.checking.optimizers import with_optimizers
 from handgrad.checking.prepared import prepared
 from handgrad.checking.trial import leaves, like_nested, random_like, same_outputs
 from handgrad.differences.layers import of_layer
@@ -128,7 +129,8 @@ def _of_pair(
     forward, backward = methods
     taken = {name: unwritten(value) for name, value in accepted(forward, options).items()}
     if given.is_plain:
-        forward, backward = methods = prepared(methods, arrays, taken)
+        methods = prepared(methods, arrays, taken)
+        forward, backward = methods = with_optimizers(methods, owner_of(*methods))
     wanted(wrt or (), tuple(given.names(input_names(forward, count, context=True))))
     if convention is None and not _keeps_its_cache(*methods, given, taken):
         names = input_names(forward, count, context=True)

@@ -22,6 +22,9 @@ _DEPTH: Final = 4
 #: The attribute of a copy in which the gradients are that backward returned behind those of inputs.
 RETURNED: Final = "gradients returned"
 
+#: That of an object in which the gradients are that backward handed to an optimizer.
+HANDED: Final = "gradients handed on"
+
 _RATE: Final = re.compile(r"_?(lr|eta|alpha|rate|learning_?rate|step_?size|learn_rate)", re.I)
 
 
@@ -112,6 +115,8 @@ def clear(owner: Any, path: Path, start: Any, like: Any) -> None:
     except (KeyError, IndexError, TypeError):
         if isinstance(container, dict):
             container.pop(path[-1], None)
+        elif isinstance(container, list):
+            del container[path[-1] :]
         return
     if not isinstance(old, np.ndarray):
         container[path[-1]] = old
