@@ -20,7 +20,7 @@ from handgrad.deriving.proof import ALIKE, Proof
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.deriving.samples import called
 from handgrad.deriving.second import Second
-from handgrad.deriving.traced import Held
+from handgrad.deriving.traced import HeldValues
 from handgrad.program.node import Program
 
 #: The example, and other sizes or settings.
@@ -109,7 +109,7 @@ def _holding(
     proof: Proof, base: Mapping[str, Any], values: Mapping[str, Any], dys: list[Any]
 ) -> list[Any]:
     """The gradients of arrays where what is detached is as it was of others."""
-    pair, held = proof.pair, Held(("stop",))
+    pair, held = proof.pair, HeldValues(("stop",))
     inputs = [*pair.traced.program.inputs, *pair.cotangents]
     program = Program(inputs, pair.backward.outputs)
     pair.traced.on_arrays(base, held, program, dys)

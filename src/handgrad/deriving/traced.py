@@ -77,7 +77,7 @@ _COMPARISONS: Final = frozenset(("equal", "not_equal", *ORDERED))
 
 
 @dataclass
-class Held:
+class HeldValues:
     """Values of some primitives: kept from one run of a program, and given again in others."""
 
     primitives: Collection[str]
@@ -92,9 +92,9 @@ class Held:
             return value
         return next(self.given)
 
-    def again(self) -> Held:
+    def again(self) -> HeldValues:
         """The same, for a run that gets what was kept."""
-        return Held(self.primitives, self.kept, iter(self.kept))
+        return HeldValues(self.primitives, self.kept, iter(self.kept))
 
 
 @dataclass
@@ -124,7 +124,7 @@ class Traced:
     def on_arrays(
         self,
         values: Mapping[str, Any],
-        held: Held,
+        held: HeldValues,
         program: Program | None = None,
         more: Sequence[Any] = (),
     ) -> list[Any]:
@@ -149,7 +149,7 @@ class Traced:
         of values that another forward has kept: apart from each other they have no ties.
         """
         if base is not None and self._has_ties:
-            ties = Held(_COMPARISONS)
+            ties = HeldValues(_COMPARISONS)
             self.on_arrays(base, ties)
             return self.on_arrays(values, ties.again())
         detached = Detached()
