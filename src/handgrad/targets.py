@@ -40,17 +40,22 @@ _PLAIN: Final = {"name", "standardize", "validation"}
 _AHEAD: Final = (
     *("forward", "forward_pass", "forward_prop", "forward_propagation", "forwardpass"),
     *("forward_propagate", "feedforward", "feed_forward", "propagate", "fprop", "fwd"),
+    *("forwardPropagate", "compute_forward"),
 )
 _BACK: Final = (
     *("backward", "backward_pass", "backward_prop", "backward_propagation", "backwardpass"),
     *("backward_propagate", "back_propagate", "back_propagation", "back_prop", "backprop"),
     *("backpropagate", "backpropagation", "bprop", "bwd", "compute_gradients"),
+    *("backwardPropagate", "compute_backward"),
 )
 _VALUE: Final = (
     *("__call__", "call", "activate", "activation", "function", "fn", "compute", "evaluate"),
-    "loss",
+    *("compute_output", "loss"),
 )
-_SLOPE: Final = ("derivative", "gradient", "gradients", "grad", "prime", "deriv")
+_SLOPE: Final = (
+    *("derivative", "gradient", "gradients", "grad", "prime", "deriv"),
+    *("get_derivative", "get_gradient", "get_grad"),
+)
 #: Those that are a pair, the most telling first.
 PAIRS: Final = (
     *product(_AHEAD, _BACK),

@@ -22,6 +22,7 @@ def n(*shape: int, seed: int = 0) -> np.ndarray:
         ("call", "deriv"),
         ("evaluate", "derivative"),
         ("forward", "gradients"),
+        ("compute_output", "get_derivative"),
     ],
 )
 @pytest.mark.parametrize("factor", [1.0, 2.0])
@@ -41,6 +42,7 @@ def test_a_function_and_its_slope_under_other_names(value: str, slope: str, fact
         ("forward_prop", "back_prop"),
         ("forward_propagate", "back_propagate"),
         ("feed_forward", "backpropagation"),
+        ("forwardPropagate", "backwardPropagate"),
     ],
 )
 def test_a_layer_and_its_backward_under_other_names(ahead: str, back: str) -> None:
