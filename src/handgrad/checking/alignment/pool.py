@@ -258,14 +258,17 @@ class SweptForward:
     def judged(self, value: Any, name: str, *, is_copy: bool) -> bool | None:
         """Return whether a variable's value is a right one; None where it is too plain to tell.
 
-        is_copy: the variable is set to another's value. What is right elsewhere is not right in one
-        that is called after another gradient, where it is such a copy, or a multiple of that.
+        is_copy: the variable is set to another's value, which says nothing by itself. What is right
+        elsewhere is not right in one that is called after another gradient, where it is such a
+        copy, or a multiple of that.
         """
         told = self.pool.has(value)
         if not told:
             return told
-        own = np.ravel(value)
-        for right in self.called(name):
+        own, named = np.ravel(value), list(self.called(name))
+        if is_copy and not named:
+            return None
+        for right in named:
             wanted = np.asarray(self.value(right))
             if wanted.size % own.size:
                 continue
