@@ -17,11 +17,10 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking.affixes import plain, without_affix
-from handgrad.checking.alignment.scope import has_fields
 from handgrad.checking.alignment.variants import parsed
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.attempts import Inapplicable
-from handgrad.checking.object_arrays import twin_of
+from handgrad.checking.object_arrays import has_fields, twin_of
 from handgrad.checking.tensors import as_values
 from handgrad.checking.trial import leaves
 from handgrad.deriving.reverse import depends, has_parts, sweep, vjp
