@@ -54,7 +54,7 @@ def causes(
     second = run(functions, done.arrays, rng)
     with functions.context():
         every = wrong + formless
-        draws = _draws(subject, functions, (done, second), every, setup, rng, compared=compared)
+        draws = draws_of(subject, functions, (done, second), every, setup, rng, compared=compared)
         given = functions.gradients, setup.situation, Work(_HYPOTHESES)
         faults = [*malformed, *diagnose(wrong, draws, *given)]
         if not subject.is_ops_own:
@@ -95,7 +95,7 @@ def _not_linear(
     return replace(fault, kind="not linear", message=message, confidence=0.9)
 
 
-def _draws(
+def draws_of(
     subject: CheckedTarget,
     functions: ForwardBackward,
     runs: tuple[TrialRun, ...],

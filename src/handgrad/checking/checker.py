@@ -20,6 +20,7 @@ from handgrad.checking.functions import selected
 from handgrad.checking.kinks import beside, noises
 from handgrad.checking.localisation import parts
 from handgrad.checking.precision import bounds, perturbed, precision_faults
+from handgrad.checking.raising import explained
 from handgrad.checking.report import CheckReport, Fault, GradientRow, TrialRow
 from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.situations import of_source
@@ -96,8 +97,9 @@ class Checker:
         try:
             self.usual(functions, arrays, usual)
         except TrialFault as found:
-            self.faults.append(found.fault)
-            verdict = "wrong" if found.fault.judged else "undecided"
+            given = functions, arrays, found, usual, self.rng, self.work
+            self.faults += attempt(partial(explained, self.subject, *given), [found.fault])
+            verdict = "wrong" if any(fault.judged for fault in self.faults) else "undecided"
             self.trials.append(TrialRow("usual", verdict, found.fault.kind))
         else:
             if isinstance(self.subject.target, Layer) and self.faults:
@@ -376,8 +378,6 @@ class Checker:
         self.blame(fault, setup)
         verdict = "right" if self.is_made_up(setup) else "wrong"
         self.trials.append(TrialRow(setup.title, verdict, fault.kind))
-
-    # Other inputs
 
     def another(self, setup: Setup) -> None:
         """The gradients that were right on the usual inputs, on others."""

@@ -76,10 +76,14 @@ def _items(owner: Any) -> list[tuple[Any, Any]]:
         return [(key, value) for key, value in owner.items() if isinstance(key, str | int)]
     if isinstance(owner, list):
         return list(enumerate(owner))
-    is_code = isinstance(owner, type | ModuleType | FunctionType | MethodType)
-    if is_code or comes_from_library(type(owner)) or not hasattr(owner, "__dict__"):
-        return []
-    return list(vars(owner).items())
+    is_users = has_fields(owner) and not comes_from_library(type(owner))
+    return list(vars(owner).items()) if is_users else []
+
+
+def has_fields(value: Any) -> bool:
+    """Return whether this is an object that holds values, which may be called as well."""
+    is_code = isinstance(value, type | ModuleType | FunctionType | MethodType)
+    return hasattr(value, "__dict__") and not is_code
 
 
 def _container(owner: Any, path: Path) -> Any:

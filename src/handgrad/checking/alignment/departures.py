@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice, permutations
@@ -224,26 +224,41 @@ class Departures:
             return []
         slot = departed.slots[0]
         lines = {own.name: own for own in self.interventions.slots() if len(own.values) == 1}
-        found: list[Hit] = []
-        for part in islice(parts(slot.place, slot.place.get(), departed.value, slot.scope), _PARTS):
+        needed = parts(slot.place, slot.place.get(), departed.value, slot.scope)
+        made: list[tuple[LineSlot, np.ndarray, list[tuple[float, Change]]]] = []
+        for part in islice(needed, _PARTS):
             own = lines.get(ast.unparse(part.node))
             if own is None or own.statement is slot.statement or same(own.value, part.value):
                 continue
             known: dict[ast.AST, list[str]] = {}
             inside = within(own.place, own.statement, own.scope, self.borrowed)
-            sized = [(size_of(change, known), change) for change in attempted(inside)]
+            sized = sorted(
+                ((size_of(change, known), change) for change in attempted(inside)), key=_size
+            )
             self.work.take(CHANGE * len(sized))
-            for size, change in sorted(sized, key=_size):
-                if self.work.over():
-                    break
-                if not self._gives(change, own, part.value):
-                    continue
-                covers = self.interventions.covers(change, each)
-                if covers is not None:
-                    text = written(change, own.piece)
-                    found.append(Hit(change, own.piece, covers, text, size, size))
-                    break
+            made.append((own, part.value, sized))
+        found = [hit for line in made for hit in self._least(*line, each)]
+        for own, value, sized in made if not found else ():
+            found += self._least(own, value, _pairs(sized), each)
         return sorted(found, key=lambda hit: hit.rank)
+
+    def _least(
+        self,
+        own: LineSlot,
+        value: np.ndarray,
+        sized: Iterable[tuple[float, Change]],
+        each: Intervention,
+    ) -> list[Hit]:
+        """The first of some changes by which a line has a value, and puts right what this does."""
+        for size, change in sized:
+            if self.work.over():
+                break
+            if not self._gives(change, own, value):
+                continue
+            covers = self.interventions.covers(change, each)
+            if covers is not None:
+                return [Hit(change, own.piece, covers, written(change, own.piece), size, size)]
+        return []
 
     def _gives(self, change: Change, slot: LineSlot, value: np.ndarray) -> bool:
         self.work.take(EXPRESSION, elements=value.size)

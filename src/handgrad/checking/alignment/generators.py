@@ -54,6 +54,8 @@ from handgrad.checking.attempts import attempted
 _OF_TERMS: Final = ("term missing", "wrong sign", "extra term")
 #: The words of a factor that is a window, whatever its index: it stands elsewhere as it is.
 _WINDOW: Final = 1.5
+#: The same of a number that forward has.
+_NUMBER: Final = 1.0
 
 
 def changes(
@@ -102,6 +104,7 @@ def _of_function(
         holders = list(statements(body))
         if not inserted:
             yield from _carried(holders, function, scope)
+            yield from _as_forward_together(holders, borrowed, only)
     for position, (place, statement) in enumerate(holders):
         if isinstance(statement, ast.FunctionDef | ast.While | ast.ClassDef):
             continue
@@ -124,6 +127,24 @@ def _as_forward(statement: ast.stmt, borrowed: Borrowed, scope: CallScope) -> It
     if isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Name):
         for each in borrowed.as_forward.set_to(statement):
             yield varied(Place(statement, "value"), each, statement, scope)
+
+
+def _as_forward_together(
+    holders: list[tuple[Place | None, Any]], borrowed: Borrowed, only: Container[Any] | None
+) -> Iterator[Change]:
+    """The same of all lines of a block that forward has otherwise, as the two sides of a window."""
+    blocks: dict[int, list[ast.stmt]] = {}
+    for place, statement in holders:
+        if place is not None:
+            blocks.setdefault(id(place.holder), []).append(statement)
+    for block in blocks.values():
+        for lines, new in borrowed.as_forward.together(block):
+            if only is None or lines[0] in only:
+                part = " and ".join(said(each.targets[0]) for each in lines)
+                phrase = f"{part} belong there as forward has them"
+                others = [(Place(each, "value"), own) for each, own in zip(lines, new, strict=True)]
+                first, *rest = others
+                yield Change(*first, "stale variable", part, phrase, lines[0], (*rest,))
 
 
 def _carried(
@@ -308,6 +329,9 @@ def _insertions(
         found = inserted_at(node, array, scope, is_part=is_part) if not is_compared else iter(())
         if array is not None:
             found = chain(found, insertions(node, array, borrowed, scope))
+        if array is not None and array.ndim and array.dtype.kind == "f":
+            for each in borrowed.as_forward.scaled(node):
+                yield replace(varied(place, each, statement, scope), words=_NUMBER)
         if array is not None and (_is_reshaped(place) or _reshapes(node)):
             found = chain(found, reordered(node, array, scope))
         if isinstance(place.parent, ast.stmt | ast.Tuple | ast.Lambda):

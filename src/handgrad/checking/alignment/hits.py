@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from handgrad.checking.alignment.changes import Change
+from handgrad.checking.alignment.lines import called
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.written import WrittenDiff
 
@@ -69,4 +70,13 @@ def is_of_name(change: Change) -> bool:
             new = change.new
             if isinstance(new, ast.AST) and not isinstance(new, ast.UnaryOp):
                 return any(each is own for each in ast.walk(new))
+    return False
+
+
+def as_named(change: Change) -> bool:
+    """Return whether another function is called, after which what it is kept in is called."""
+    match change.statement, change.place.get(), change.new:
+        case ast.Assign([target]), ast.Call(ast.Attribute(_, old)), ast.Call(ast.Attribute(_, new)):
+            name = called(target)
+            return new != old and new in name and old not in name
     return False

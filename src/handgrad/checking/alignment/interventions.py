@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from handgrad.checking.alignment.slots import LineSlot, slots
 from handgrad.checking.alignment.trials import Trials
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.tensors import as_arrays, as_tensors
-from handgrad.checking.trial import backward
+from handgrad.checking.trial import TrialFault, backward
 from handgrad.checking.trial import forward as run_forward
 from handgrad.program.source import nested
 
@@ -168,7 +168,8 @@ class Interventions:
 
         def run() -> None:
             _, cache = run_forward(functions, done.arrays)
-            backward(functions, copy.deepcopy(done.dy), cache)
+            with suppress(TrialFault):
+                backward(functions, copy.deepcopy(done.dy), cache)
 
         with self.trials.quietly(draw):
             lines.watched(run, codes)

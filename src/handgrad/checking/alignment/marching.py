@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
@@ -26,7 +25,6 @@ from handgrad.checking.alignment.paths import same
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.slots import LineSlot, slots
-from handgrad.checking.alignment.wording import said
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempted
 from handgrad.checking.work import CHANGE, EXPRESSION
@@ -59,7 +57,7 @@ def first_faults(interventions: Interventions, borrowed: Borrowed) -> Iterator[H
         for size, change in islice(making, _MOST):
             time = _first(interventions, change, slot.piece)
             if time > begun.time:
-                meant = _where_it_is_set(change, slot, interventions, time) or change
+                meant = _where_it_is_set(change, slot, interventions, borrowed, time) or change
                 text = written(meant, slot.piece)
                 found.append((-time, size, Hit(meant, slot.piece, (), text, size, size)))
     yield from (hit for _, _, hit in sorted(found, key=lambda each: each[:2]))
@@ -91,7 +89,7 @@ def _departing(interventions: Interventions) -> Iterator[_Round]:
 
 
 def _where_it_is_set(
-    change: Change, slot: LineSlot, interventions: Interventions, time: int
+    change: Change, slot: LineSlot, interventions: Interventions, borrowed: Borrowed, time: int
 ) -> Change | None:
     """The same change of a variable in the one line that sets it; None where it is another's."""
     own = change.place.get()
@@ -107,15 +105,14 @@ def _where_it_is_set(
     ]
     if len(lines) != 1 or len(lines[0].targets) != 1:
         return None
-    whole = lines[0].value
-    moved = replace(
-        change,
-        place=Place(lines[0], "value"),
-        new=ast.BinOp(whole, op, right),
-        phrase=change.phrase.replace(f" beside {said(own)}", f" beside {said(whole)}"),
-        statement=lines[0],
-    )
-    return moved if _first(interventions, moved, slot.piece) == time else None
+    place = Place(lines[0], "value")
+    new = ast.unparse(ast.BinOp(lines[0].value, op, right))
+    there = within(place, lines[0], slot.scope, borrowed)
+    same_there = (each for each in attempted(there) if each.place == place)
+    moved = next((each for each in same_there if ast.unparse(each.new) == new), None)
+    if moved is None or _first(interventions, moved, slot.piece) != time:
+        return None
+    return moved
 
 
 def _is_name(name: str, target: ast.expr) -> bool:

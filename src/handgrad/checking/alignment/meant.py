@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable, Iterator
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from typing import Final
 
 import numpy as np
@@ -39,6 +39,8 @@ class AsForward:
     def __init__(self, pieces: Iterable[CodePiece]) -> None:
         self._of: dict[str, dict[str, ast.expr]] = {}
         self._set: dict[str, dict[str, ast.expr]] = {}
+        #: Numbers that forward multiplies by.
+        self.numbers: dict[float, ast.expr] = {}
         for node in (each for piece in pieces if piece.in_forward for each in ast.walk(piece.tree)):
             match node:
                 case ast.BinOp(ast.Name() | ast.Attribute() as name, ast.Add(), ast.Constant()):
@@ -52,6 +54,12 @@ class AsForward:
                     self._note(name, node)
                     column = ast.Tuple([ast.Slice(), ast.Constant(None)], ast.Load())
                     self._note(name, ast.Subscript(node, column, ast.Load()))
+                case ast.BinOp(ast.Constant(float(number)) as own, ast.Mult()):
+                    self.numbers.setdefault(number, own)
+                case ast.BinOp(ast.UnaryOp(_, ast.Constant(float(number)) as own), ast.Mult()):
+                    self.numbers.setdefault(number, own)
+                case ast.BinOp(_, ast.Mult(), ast.Constant(float(number)) as own):
+                    self.numbers.setdefault(number, own)
                 case ast.Assign([target], value):
                     self._set.setdefault(ast.unparse(target), {})[ast.unparse(value)] = value
 
@@ -75,6 +83,21 @@ class AsForward:
             if isinstance(new, ast.Subscript) and isinstance(new.slice, ast.Tuple):
                 kind, phrase = "wrong axis", f"it broadcasts along another axis: {phrase}"
             yield new, kind, f"{said(new)} for {said(node)}", phrase
+
+    def scaled(self, node: ast.expr) -> Iterator[Variant]:
+        """The expression times a number that forward multiplies by."""
+        for own in self.numbers.values():
+            phrase = f"the factor {{}} of forward is missing in {said(node)}"
+            yield binary(own, ast.Mult(), node), "scale missing", said(own), phrase
+
+    def together(
+        self, lines: Iterable[ast.stmt]
+    ) -> Iterator[tuple[list[ast.Assign], list[ast.expr]]]:
+        """Two lines or more of one block that forward has otherwise, with what it sets them to."""
+        own = [each for each in lines if isinstance(each, ast.Assign) and len(each.targets) == 1]
+        found = [(each, new) for each in own for new, *_ in islice(self.set_to(each), 1)]
+        if len(found) > 1:
+            yield [each for each, _ in found], [new for _, new in found]
 
     def set_to(self, statement: ast.Assign) -> Iterator[Variant]:
         """The values that forward sets the variables of a line to."""

@@ -17,11 +17,10 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking.affixes import plain, without_affix
-from handgrad.checking.alignment.scope import has_fields
 from handgrad.checking.alignment.variants import parsed
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.attempts import Inapplicable
-from handgrad.checking.object_arrays import twin_of
+from handgrad.checking.object_arrays import has_fields, twin_of
 from handgrad.checking.tensors import as_values
 from handgrad.checking.trial import leaves
 from handgrad.deriving.reverse import depends, has_parts, sweep, vjp
@@ -258,14 +257,17 @@ class SweptForward:
     def judged(self, value: Any, name: str, *, is_copy: bool) -> bool | None:
         """Return whether a variable's value is a right one; None where it is too plain to tell.
 
-        is_copy: the variable is set to another's value. What is right elsewhere is not right in one
-        that is called after another gradient, where it is such a copy, or a multiple of that.
+        is_copy: the variable is set to another's value, which says nothing by itself. What is right
+        elsewhere is not right in one that is called after another gradient, where it is such a
+        copy, or a multiple of that.
         """
         told = self.pool.has(value)
         if not told:
             return told
-        own = np.ravel(value)
-        for right in self.called(name):
+        own, named = np.ravel(value), list(self.called(name))
+        if is_copy and not named:
+            return None
+        for right in named:
             wanted = np.asarray(self.value(right))
             if wanted.size % own.size:
                 continue

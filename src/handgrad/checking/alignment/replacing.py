@@ -12,6 +12,7 @@ import numpy as np
 from handgrad.checking.alignment.called import is_reduction, of_call
 from handgrad.checking.alignment.changes import Head, Place
 from handgrad.checking.alignment.scope import CallScope, is_pure
+from handgrad.checking.alignment.unused import unused
 from handgrad.checking.alignment.variants import SIGN, Variant, binary, parsed
 from handgrad.checking.alignment.wording import said
 
@@ -59,6 +60,8 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
             yield inner, "transposed", said(inner), "{} is transposed and should not be"
         case ast.Tuple(elements) | ast.List(elements):
             yield from _of_elements(place, elements, type(node))
+            if isinstance(place.parent, ast.Return):
+                yield from _of_returned(elements, scope)
     if not _is_widened(place):
         yield from _of_slice(node)
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
@@ -152,6 +155,19 @@ def _of_elements(
         yield new, "wrong axis", part, "other axes belong there: {}"
 
 
+def _of_returned(elements: list[ast.expr], scope: CallScope) -> Iterator[Variant]:
+    """One that comes back fewer, or one more that is computed and never used."""
+    for one in elements:
+        rest = [each for each in elements if each is not one]
+        new = rest[0] if len(rest) == 1 else ast.Tuple(rest, ast.Load())
+        yield new, "extra term", said(one), "{} comes back and is too many"
+    for name in sorted(unused(scope.function)):
+        for i in range(len(elements) + 1):
+            more = [*elements[:i], ast.Name(name, ast.Load()), *elements[i:]]
+            new = ast.Tuple(more, ast.Load())
+            yield new, "term missing", said(more[i]), "{} does not come back"
+
+
 def bounds(own: ast.AST) -> Iterator[tuple[Place, ast.expr]]:
     """Places of the numbers by which loops and slices begin and end."""
     whole = own.place.get() if isinstance(own, Head) else own
@@ -196,8 +212,8 @@ def _other_names(
     spreads: it is an operand that another one broadcasts with, or comes back, so that it may have
     more axes. flows: it may be a gradient, which no integers are.
     """
-    own = scope.array(node)
-    if own is None and scope.value(node) is not None:
+    own, whole = scope.array(node), scope.value(node)
+    if own is None and whole is not None and not (flows and isinstance(whole, tuple | list)):
         return
     for other, value in scope.atoms:
         # An array of zeros stands for nothing, as a bias does that begins so.

@@ -9,13 +9,14 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
-from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
+from types import CodeType, MappingProxyType
 from typing import Any, Final, TypeGuard
 
 import numpy as np
 
 from handgrad.checking.alignment.pieces import Call, Function
 from handgrad.checking.alignment.wording import said
+from handgrad.checking.object_arrays import has_fields
 from handgrad.checking.tensors import as_values
 
 _PURE: Final = (
@@ -261,12 +262,6 @@ class CallScope:
                 yield f"{own.arg}[{step}]"
             if isinstance(value, np.ndarray) and value.ndim > 2:
                 yield f"{own.arg}[:, {step}]"
-
-
-def has_fields(value: Any) -> bool:
-    """Return whether this is an object that holds values, which may be called as well."""
-    is_code = isinstance(value, type | ModuleType | FunctionType | MethodType)
-    return hasattr(value, "__dict__") and not is_code
 
 
 def _fields(value: Any) -> Iterator[str]:

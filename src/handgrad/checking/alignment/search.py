@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import chain, product, takewhile
 from typing import Any, Final
 
 import numpy as np
@@ -20,23 +19,23 @@ import numpy as np
 from handgrad.checking.alignment.borrowing import Borrowed
 from handgrad.checking.alignment.changes import Change, Place, probed
 from handgrad.checking.alignment.departures import Departures
-from handgrad.checking.alignment.generators import changes, varied
-from handgrad.checking.alignment.hits import Hit, Sized, is_of_name
+from handgrad.checking.alignment.hits import Hit, Sized, as_named, is_of_name
 from handgrad.checking.alignment.interventions import Interventions
 from handgrad.checking.alignment.linearity import not_linear
-from handgrad.checking.alignment.pieces import Call, CodePiece, Function, observed, pieces
+from handgrad.checking.alignment.lines import is_named_after
+from handgrad.checking.alignment.listed import SizedChanges
+from handgrad.checking.alignment.pieces import Call, CodePiece, observed, pieces
 from handgrad.checking.alignment.pool import SweptForward, derivation
-from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.size import size_of
+from handgrad.checking.alignment.raised import raising_line, with_makers
 from handgrad.checking.alignment.standing import Standing
 from handgrad.checking.alignment.trials import Trials
-from handgrad.checking.alignment.unused import takes_in, unfilled, unused
+from handgrad.checking.alignment.unused import idle, unfilled, unused
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
-from handgrad.checking.trial import TrialRun, backward
+from handgrad.checking.trial import TrialFault, TrialRun, backward
 from handgrad.checking.trial import forward as run_forward
-from handgrad.checking.work import CHANGE, Work
+from handgrad.checking.work import Work
 from handgrad.forward_backward import ForwardBackward
 
 #: Changes of so many words more are told as rivals of the smallest.
@@ -50,10 +49,10 @@ _SCALES: Final = frozenset(
     {"scale missing", "scaled", "extra factor", "scale inverted", "sum for mean", "mean for sum"}
     | {"wrong sign"}
 )
-#: The words that a change counts more at a line that makes right values already, and less where it
-#: makes them.
-_RIGHT: Final = 3.0
+#: The words that a change counts less where it makes the values of its line right.
 _SETTLED: Final = 1.5
+#: The words that a change counts less by which a line computes what its variable is called.
+_NAMED: Final = 1.0
 
 
 class SourceSearch:
@@ -67,12 +66,13 @@ class SourceSearch:
         wrong: Sequence[str],
         rng: np.random.Generator,
         work: Work,
+        raised: TrialFault | None = None,
     ) -> None:
-        self.work = work
+        """raised: what backward ends with, of which there are no gradients then."""
+        self.work, self._raised = work, raised
         self.functions, self.runs = functions, runs
         self.wrong = tuple(wrong)
         self.trials = Trials(functions, draws, runs, wrong, rng, work)
-        self._listed: dict[bool, list[Sized]] = {}
         #: A long change that is told where there is none other.
         self._long: list[Hit] = []
         self._walk: tuple[tuple[str, ...], list[Hit], Iterator[None]] | None = None
@@ -94,7 +94,7 @@ class SourceSearch:
             before = observed(lambda: run_forward(self.functions, done.arrays))
             _, cache = before.result
             dy = copy.deepcopy(done.dy)
-            after = observed(lambda: backward(self.functions, dy, cache))
+            after = observed(partial(_until_it_raises, self.functions, dy, cache))
         if before.leads_out or after.leads_out:
             return [], None
         return pieces(before.calls, after.calls), next(iter(before.calls.values()), None)
@@ -103,7 +103,12 @@ class SourceSearch:
     def standing(self) -> Standing | None:
         """The lines of backward by their values, None where the forward cannot be derived."""
         derived = self._derived(self.runs[0], self._entry, self.trials.draws[0].right)
-        return None if derived is None else Standing(derived, self.trials, self.pieces)
+        if derived is None:
+            return None
+        standing = Standing(derived, self.trials, self.pieces)
+        if self.raising is not None:  # it makes no right value
+            standing.of[self.raising] = False
+        return standing
 
     @cached_property
     def departures(self) -> Departures | None:
@@ -139,6 +144,10 @@ class SourceSearch:
     @cached_property
     def borrowed(self) -> Borrowed:
         return Borrowed(self.pieces)
+
+    @cached_property
+    def changes(self) -> SizedChanges:
+        return SizedChanges(self.pieces, self.borrowed, self.standing, self.work)
 
     def faults(self) -> list[list[Hit]]:
         """For each fault the changes that put it right, all equivalent, best first."""
@@ -182,13 +191,13 @@ class SourceSearch:
             return [], []
         for guess in self.departures.guesses(wrong):
             with ExitStack() as tried:
-                before = self._walk, self._listed
+                before = self._walk, self.changes.listed
                 self._keep(guess, tried)
                 found = self._hastily(wrong) or self.departures.in_words(wrong)
                 if found:
                     made.push(tried.pop_all())
                     return [[replace(guess, covers=found[0].covers)]], found
-            self._walk, self._listed = before
+            self._walk, self.changes.listed = before
             self.departures.forget()
         return [], []
 
@@ -199,28 +208,20 @@ class SourceSearch:
 
     @cached_property
     def _unfilled(self) -> list[ast.Assign]:
-        """The lines of arrays of backward's that nothing is written into."""
-        found = []
-        for function, call in self._regions:
-            scope = CallScope(function, call)
-            for line in unfilled(function):
-                array = scope.array(line.targets[0])
-                if array is not None and (not array.any() or "empty" in ast.unparse(line.value)):
-                    found.append(line)
-        return found
+        return list(unfilled(self._of_backward))
 
-    @property
-    def _regions(self) -> Iterator[tuple[Function, Call]]:
-        """The functions of backward."""
-        own = (piece for piece in self.pieces if not piece.in_forward)
-        return (region for piece in own for region in piece.regions)
+    @cached_property
+    def _of_backward(self) -> list[CodePiece]:
+        return [piece for piece in self.pieces if not piece.in_forward]
+
+    @cached_property
+    def raising(self) -> ast.stmt | None:
+        """The line of backward by which it raises."""
+        return None if self._raised is None else raising_line(self._raised, self._of_backward)
 
     def idle(self) -> ast.stmt | None:
         """A line of backward that does nothing, beside others or in a loop."""
-        blocks = (node for function, _ in self._regions for node in ast.walk(function))
-        own = (each for each in blocks if isinstance(each, ast.FunctionDef | ast.For))
-        lines = (line for block in own for line in block.body)
-        return next((line for line in lines if isinstance(line, ast.Pass)), None)
+        return idle(self._of_backward)
 
     def not_linear(self) -> tuple[ast.stmt, str] | None:
         """A line of backward by which what it gives is not linear in dy, and a sentence on it."""
@@ -266,7 +267,7 @@ class SourceSearch:
 
     def _keep(self, hit: Hit, made: ExitStack) -> None:
         """Leave a change in force, so that what is still wrong is looked for beside it."""
-        self._walk, self._listed = None, {}
+        self._walk, self.changes.listed = None, {}
         if self.departures is not None:
             self.departures.forget()
         made.enter_context(hit.change.made())
@@ -288,9 +289,11 @@ class SourceSearch:
             if taken and not (known and known[0].rank < taken[0].rank):
                 return taken
             if known:
-                whole = self._whole(wrong) if len(known[0].covers) < len(wrong) else []
-                better = whole or self._smaller(known[0])
-                if better or len(known[0].covers) == len(wrong) or known[0].words <= _LONG:
+                is_part = len(known[0].covers) < len(wrong)
+                is_long = known[0].words > _LONG
+                whole = self._whole(wrong) if is_part or is_long else []
+                better = whole or self._smaller(known[0]) or self._earlier(known[0])
+                if better or not is_part or not is_long:
                     return better or known
             begun: list[Hit] = []
             self._long = known
@@ -307,32 +310,24 @@ class SourceSearch:
         Or an argument that it never uses, or write into an array that it leaves as zeros: that is
         what was left out.
         """
-        names = {piece: unused(piece.tree) for piece in self.pieces if not piece.in_forward}
-        found = self._covering(self._stores(), wrong) if self._unfilled else []
+        names = {piece: unused(piece.tree) for piece in self._of_backward}
+        found = self._covering(self.changes.stores(), wrong) if self._unfilled else []
         if not found and any(names.values()):
-            found = self._covering(self._taking_in(names), wrong)
+            found = self._covering(self.changes.taking_in(names), wrong)
         return found[:1]
-
-    def _stores(self) -> Iterator[Sized]:
-        """Lines that write into an array of backward's."""
-        known: dict[ast.AST, list[str]] = {}
-        for piece in (each for each in self.pieces if not each.in_forward):
-            for function, call in piece.regions:
-                for change in self.borrowed.stores.changes(CallScope(function, call)):
-                    yield size_of(change, known), change, piece
-
-    def _taking_in(self, names: Mapping[CodePiece, frozenset[str]]) -> Iterator[Sized]:
-        """The changes of backward that read one of these variables of their piece."""
-        for size, change, piece in self._by_size(forward=False):
-            if takes_in(change, names.get(piece, frozenset())):
-                yield size, change, piece
 
     def _whole(self, wrong: tuple[str, ...]) -> list[Hit]:
         """Changes that put all of these right at once.
 
         One fault that several gradients are made from comes before one for each of them.
         """
-        return self._covering(chain.from_iterable(self._in_order(wrong, whole=True)), wrong)
+        found: list[Hit] = []
+        with self.work.hurried(4):
+            for listed in self._in_order(wrong, whole=True):
+                found += self._covering(listed, wrong)
+                if self.work.over() or any(hit.words <= _LONG for hit in found):
+                    break
+        return sorted(found, key=lambda hit: hit.rank)
 
     def _covering(self, changes: Iterable[Sized], wrong: tuple[str, ...]) -> list[Hit]:
         """Those of some changes that put all of these right, best first.
@@ -357,7 +352,7 @@ class SourceSearch:
         assert self.departures is not None
         near = self.departures.near(known.covers) - {known.change.statement}
         near -= self.standing.called | self.standing.settled if self.standing is not None else set()
-        for size, change, piece in sorted(self._sized(self.pieces, near, weighed=False), key=_size):
+        for size, change, piece in self.changes.of(self.pieces, near, weighed=False):
             if size > known.size or self.work.over():
                 break
             if size > known.size - _SMALLER and not is_of_name(change):
@@ -366,6 +361,28 @@ class SourceSearch:
             if hit is not None and len(hit.covers) == len(known.covers):
                 return [hit]
         return []
+
+    def _earlier(self, known: Hit) -> list[Hit]:
+        """Changes of the same kind, of as few words, of a line that reads nothing that departs.
+
+        Of equivalent ones it is the first at which what should be right is not.
+        """
+        if not self._follows(known.change):
+            return []
+        kinds = _SCALES if known.change.kind in _SCALES else {known.change.kind}
+        found: list[Hit] = []
+        with self.work.hurried(4):
+            for size, change, piece in self.changes.of(self._of_backward, weighed=False):
+                if change.kind not in kinds or size > known.words or self._follows(change):
+                    continue
+                if change.kind == "wrong sign" and is_named_after(change.statement):
+                    continue  # mean = x.mean(...) is a mean: where it is used it has its sign
+                hit = attempt(partial(self._hit, size, change, piece, known.covers), None)
+                if hit is not None and len(hit.covers) == len(known.covers):
+                    found.append(hit)
+                if self.work.over():
+                    break
+        return sorted(found, key=lambda hit: hit.rank)
 
     def _walked(self, wrong: tuple[str, ...], found: list[Hit]) -> Iterator[None]:
         """Changes one after another; those that hit are put into `found`."""
@@ -397,24 +414,28 @@ class SourceSearch:
             found = reached[key]
             return found.issuperset(wrong) if whole else not found.isdisjoint(wrong)
 
+        if self.raising is not None:
+            own = self._of_backward
+            yield self.changes.of(own, with_makers(self.raising, own))
         if whole and any(map(self._is_scaled, wrong)):
-            scaling = (each for each in self._by_size(forward=False) if each[1].kind in _SCALES)
+            scaling = (
+                each for each in self.changes.by_size(forward=False) if each[1].kind in _SCALES
+            )
             yield [each for each in scaling if helps(each)]
-        yield sorted((each for piece in self.pieces for each in self._solved(piece)), key=_size)
+        yield self.changes.solved()
         if self.departures is not None:
             near = self.departures.near(wrong)
-            own = [piece for piece in self.pieces if not piece.in_forward]
-            yield sorted(self._sized(own, near), key=_size)
+            yield self.changes.of(self._of_backward, near)
         alone: list[Sized] = []
         rest: list[Sized] = []
-        for each in self._by_size(forward=False):
+        for each in self.changes.by_size(forward=False):
             if helps(each) or each[1].others:
                 place = each[1].place
                 found = reached[id(place.parent), place.field, place.index]
                 (alone if found and found <= {*wrong} else rest).append(each)
         yield alone
         yield rest
-        yield self._by_size(forward=True)
+        yield self.changes.by_size(forward=True)
 
     def _is_scaled(self, name: str) -> bool:
         """Return whether a gradient is a number times what it should be."""
@@ -441,51 +462,18 @@ class SourceSearch:
         covers = self.trials.covered(change, piece, wrong)
         if not covers:
             return None
+        text, follows = written(change, piece), self._follows(change)
         weighed = size
         if self.standing is not None:
-            weighed -= _SETTLED * self.standing.settles(change, piece)
-        text, follows = written(change, piece), self._follows(change)
+            # The line behind all others is right whatever is wrong in what it reads.
+            settles = 0.0 if follows else self.standing.settles(change, piece)
+            weighed -= _SETTLED * settles + _NAMED * as_named(change)
         return Hit(change, piece, covers, text, size, weighed, follows)
 
     def _follows(self, change: Change) -> bool:
         return self.standing is not None and self.standing.follows(change.statement)
 
-    def _by_size(self, *, forward: bool) -> list[Sized]:
-        if forward not in self._listed:
-            self._listed[forward] = self._list(forward=forward)
-        return self._listed[forward]
 
-    def _list(self, *, forward: bool) -> list[Sized]:
-        is_one = all(piece.in_forward for piece in self.pieces)
-        own = [piece for piece in self.pieces if (piece.in_forward and not is_one) == forward]
-        with self.work.hurried(1):  # it is kept for later shares, and so has all that is left
-            return sorted(takewhile(lambda _: not self.work.over(), self._sized(own)), key=_size)
-
-    def _sized(
-        self, own: list[CodePiece], only: Container[Any] | None = None, *, weighed: bool = True
-    ) -> Iterator[Sized]:
-        """Changes with their words, and more at lines that make right values where `weighed`."""
-        known: dict[ast.AST, list[str]] = {}
-        for piece, inserted in product(own, (False, True)):
-            for change in changes(piece, self.borrowed, inserted=inserted, only=only):
-                self.work.take(CHANGE)
-                more = _RIGHT * (weighed and self._is_right(change))
-                yield size_of(change, known) + more, change, piece
-
-    def _solved(self, piece: CodePiece) -> Iterator[Sized]:
-        standing = self.standing
-        known: dict[ast.AST, list[str]] = {}
-        for function, call in piece.regions if standing is not None else ():
-            assert standing is not None
-            scope = CallScope(function, call)
-            for place, statement, variant in standing.solved(scope):
-                change = varied(place, variant, statement, scope)
-                yield size_of(change, known), change, piece
-
-    def _is_right(self, change: Change) -> bool:
-        """Return whether the line of a change makes right values as it is."""
-        return self.standing is not None and self.standing.of.get(change.statement) is True
-
-
-def _size(each: Sized) -> float:
-    return each[0]
+def _until_it_raises(functions: ForwardBackward, dy: Any, cache: Any) -> None:
+    with suppress(TrialFault):
+        backward(functions, dy, cache)

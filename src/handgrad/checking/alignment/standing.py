@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from types import CodeType
 from typing import Final
 
@@ -16,18 +17,21 @@ from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.solved import solved
 from handgrad.checking.alignment.trials import Trials
 from handgrad.checking.alignment.variants import Variant
-from handgrad.checking.trial import TrialRun, backward
+from handgrad.checking.trial import TrialFault, TrialRun, backward
 from handgrad.checking.trial import forward as run_forward
 from handgrad.forward_backward import ForwardBackward
 from handgrad.program.source import nested
 
+#: The part more that a right value counts in a variable that is called after it.
+_CALLED: Final = 0.5
 #: Fields of a statement that hold others.
 _BLOCKS: Final = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
 
 
 def _pass(functions: ForwardBackward, done: TrialRun) -> None:
     _, cache = run_forward(functions, done.arrays)
-    backward(functions, copy.deepcopy(done.dy), cache)
+    with suppress(TrialFault):
+        backward(functions, copy.deepcopy(done.dy), cache)
 
 
 class Standing:
@@ -40,31 +44,31 @@ class Standing:
     def __init__(self, derived: SweptForward, trials: Trials, pieces: Sequence[CodePiece]) -> None:
         self.derived, self.trials, self.pieces = derived, trials, pieces
         self.pool = derived.pool
-        #: Statements of which the variable is called after what they make the gradient of.
-        self.called: set[ast.AST] = set()
-        self.of = self._judged({})
+        #: called: statements of which the variable is called after what they make the gradient of.
+        self.of, self.called = self._judged({})
         self.made = self.values
         #: Lines of backward of which all that reads them makes right values: no fault is in them.
         self.settled = set(self._settled())
         self.of.update(dict.fromkeys(self.settled, True))
 
-    def _judged(self, codes: dict[CodeType, CodeType]) -> dict[ast.AST, bool]:
+    def _judged(self, codes: dict[CodeType, CodeType]) -> tuple[dict[ast.AST, bool], set[ast.AST]]:
         done, functions = self.trials.runs[0], self.trials.functions
         lines = LineValues(self.pieces)
         with self.trials.kept.put_back():
             lines.watched(lambda: _pass(functions, done), codes)
         self.values = lines.values
         found: dict[ast.AST, bool] = {}
+        as_called: set[ast.AST] = set()
         for statement, values in lines.values.items():
             own = statement.targets if isinstance(statement, ast.Assign) else []
             name, copies = called(own[0]) if len(own) == 1 else "", is_copy(statement)
             every = (self.derived.judged(each, name, is_copy=copies) for each in values)
             known = [told for told in every if told is not None]
             if any(self.derived.is_called(each, name) for each in values):
-                self.called.add(statement)
+                as_called.add(statement)
             if known:
                 found[statement] = all(known)
-        return found
+        return found, as_called
 
     def follows(self, statement: ast.AST) -> bool:
         """Return whether a line reads a variable that another line sets, and departs in."""
@@ -99,7 +103,7 @@ class Standing:
         for statement in ast.walk(scope.function):
             if not isinstance(statement, ast.Assign) or statement not in self.of:
                 continue
-            values = self.made[statement]
+            values = self.made.get(statement, [])
             if len(values) != 1:
                 continue
             rights = self.pool.like(values[0])
@@ -107,18 +111,23 @@ class Standing:
                 for each in solved(statement.value, values[0], rights, scope):
                     yield Place(statement, "value"), statement, each
 
-    def settles(self, change: Change, piece: CodePiece) -> bool:
-        """Return whether a change makes the values of its line right, which they were not."""
+    def settles(self, change: Change, piece: CodePiece) -> float:
+        """1 where a change makes the values of its line right, which they were not, else 0.
+
+        More where they are those that its variable is called after.
+        """
         if self.of.get(change.statement) is not False:
-            return False
+            return 0.0
         try:
             with change.made():
                 code = piece.compiled()
             pairs = zip(nested(code), nested(piece.code), strict=True)
             with self.trials.quiet(piece, code):
-                return self._judged(dict(pairs)).get(change.statement, False)
+                found, as_called = self._judged(dict(pairs))
         except Exception:  # it runs no more, or has other functions in it
-            return False
+            return 0.0
+        is_right = found.get(change.statement, False)
+        return is_right * (1.0 + _CALLED * (change.statement in as_called))
 
 
 def _names(line: ast.stmt, name: str) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from handgrad.checking.alignment.changes import Both, Change, Place, statements
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.solved import spreads
 from handgrad.checking.alignment.unused import unused
 from handgrad.checking.alignment.variants import parsed
 from handgrad.checking.alignment.wording import said
@@ -57,6 +58,9 @@ class Stores:
                     if value is not None and (is_open or "empty" in ast.unparse(func)):
                         before = scope.with_names({name: np.zeros_like(value)})
                         yield from self._into({name}, body, [*sets, len(body)][1], before)
+        for text, lost in _updates(scope):
+            phrase = f"{lost} is computed and never used, where it belongs in {text}"
+            yield _made(text, lost, phrase, body, len(body))
 
     def _into(
         self, own: set[str], body: list[tuple[Place, ast.stmt]], end: int, scope: CallScope
@@ -65,7 +69,10 @@ class Stores:
             array = scope.array(target)
             if array is not None and array.size and array.dtype.kind == "f" and not array.any():
                 for value in islice(self._values(array, scope), _MOST):
-                    yield _made(target, value, body, end)
+                    part = said(target)
+                    phrase = f"nothing is written into {part}, where {said(value)} belongs"
+                    text = f"{ast.unparse(target)} = {ast.unparse(value)}"
+                    yield _made(text, part, phrase, body, end)
 
     def _targets(self, own: set[str], scope: CallScope) -> Iterator[ast.expr]:
         """Elements of the function's arrays in which there are zeros."""
@@ -146,15 +153,31 @@ def _sets(statement: ast.stmt) -> set[str]:
     return set() if hasattr(statement, "body") else _names(statement, ast.Store)
 
 
+def _updates(scope: CallScope) -> Iterator[tuple[str, str]]:
+    """Updates of a variable by another that is computed and never used, with its name."""
+    set_ = _names(scope.function, ast.Store)
+    floats = [(each, value) for each, value in scope.atoms if value.dtype.kind == "f"]
+    lost = unused(scope.function) & set_
+    arrays = {each.id: value for each, value in floats if isinstance(each, ast.Name)}
+    for name, target in product(sorted(lost & {*arrays}), sorted(set_ & {*arrays} - lost)):
+        if not spreads(arrays[name], arrays[target].shape):
+            continue
+        yield from ((f"{target} {sign}= {name}", name) for sign in "+-*/")
+        for each, value in floats:
+            factor = ast.unparse(each)
+            if value.shape == arrays[target].shape and factor not in (target, name):
+                yield from ((f"{target} {sign}= {factor} * {name}", name) for sign in "+-")
+
+
 def _made(
-    target: ast.expr, value: ast.expr, body: list[tuple[Place, ast.stmt]], end: int
+    text: str, part: str, phrase: str, body: list[tuple[Place, ast.stmt]], end: int
 ) -> Change:
-    """The line after those that set what it reads, or in the place of one that does nothing.
+    """A line after those that set what it reads, or in the place of one that does nothing.
 
     end: the number of the statements that it may stand behind.
     """
-    line = ast.parse(f"{ast.unparse(target)} = {ast.unparse(value)}").body[0]
-    needed = _names(target, ast.Load) | _names(line, ast.Load)
+    line = ast.parse(text).body[0]
+    needed = _names(line, ast.Load) | _names(line, ast.Store)
     made = [i for i, (_, each) in enumerate(body[:end]) if not needed.isdisjoint(_sets(each))]
     begun = max(made, default=0)
     idle = (each for each in body[begun:end] if isinstance(each[1], ast.Pass))
@@ -167,5 +190,4 @@ def _made(
         new = Both([line, statement])
     elif isinstance(statement, ast.Pass):
         new = line
-    phrase = f"nothing is written into {said(target)}, where {said(value)} belongs"
-    return Change(place, new, "term missing", said(target), phrase, statement)
+    return Change(place, new, "term missing", part, phrase, statement)

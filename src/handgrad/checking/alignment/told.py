@@ -47,15 +47,20 @@ def faults(
     """One fault for every gradient that a change of the user's source puts right."""
     try:
         search = SourceSearch(functions, draws, runs, wrong, rng, work)
-        told = search.faults()
-        rest = [name for name in wrong if all(name not in same[0].covers for same in told)]
-        lines = [line for name in rest if (line := _line(search, name, situation)) is not None]
+        found = told_by(search, situation)
+        rest = [name for name in wrong if all(name != told.fault.gradient for told in found)]
+        lines = (_line(search, name, situation) for name in rest)
+        return found + [line for line in lines if line is not None]
     except TooMuchError:  # a target that cannot be put back is run as it is alone
         return []
+
+
+def told_by(search: SourceSearch, situation: str) -> list[Told]:
+    """One fault for every gradient that a change which is found puts right."""
+    told = search.faults()
     covered = {name for same in told for name in same[0].covers}
-    sure = _SURE if covered == {*wrong} else _IN_PART
-    found = [_told(name, same, situation, sure) for same in told for name in same[0].covers]
-    return found + lines
+    sure = _SURE if covered == {*search.wrong} else _IN_PART
+    return [_told(name, same, situation, sure) for same in told for name in same[0].covers]
 
 
 def _told(name: str, same: Sequence[Hit], situation: str, sure: float) -> Told:

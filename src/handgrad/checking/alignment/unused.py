@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from handgrad.checking.alignment.changes import Change
+from handgrad.checking.alignment.pieces import CodePiece
+from handgrad.checking.alignment.scope import CallScope
 
 #: Functions that make arrays to be filled.
 _EMPTY: Final = frozenset({"zeros", "zeros_like", "empty", "empty_like"})
@@ -33,7 +35,25 @@ def takes_in(change: Change, names: frozenset[str]) -> bool:
     return any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(change.new))
 
 
-def unfilled(tree: ast.AST) -> Iterator[ast.Assign]:
+def unfilled(pieces: Iterable[CodePiece]) -> Iterator[ast.Assign]:
+    """The lines of arrays that nothing is written into, and that are zeros to the end."""
+    for function, call in (region for piece in pieces for region in piece.regions):
+        scope = CallScope(function, call)
+        for line in _without_stores(function):
+            array = scope.array(line.targets[0])
+            if array is not None and (not array.any() or "empty" in ast.unparse(line.value)):
+                yield line
+
+
+def idle(pieces: Iterable[CodePiece]) -> ast.stmt | None:
+    """A line that does nothing, beside others or in a loop."""
+    nodes = (each for piece in pieces for each in ast.walk(piece.tree))
+    blocks = (each for each in nodes if isinstance(each, ast.FunctionDef | ast.For))
+    lines = (line for block in blocks for line in block.body)
+    return next((line for line in lines if isinstance(line, ast.Pass)), None)
+
+
+def _without_stores(tree: ast.AST) -> Iterator[ast.Assign]:
     """The lines that make an array of zeros into which nothing is written."""
     nodes = list(ast.walk(tree))
     written: list[str] = []

@@ -67,7 +67,8 @@ def written(change: Change, piece: CodePiece) -> WrittenDiff | None:
 
 def _forms(new: ast.AST) -> list[str]:
     text = ast.unparse(new)
-    return [text, f"({text})"]
+    bare = [text[1:-1]] if isinstance(new, ast.Tuple) and len(new.elts) > 1 else []
+    return [*bare, text, f"({text})"]
 
 
 def _spliced(whole: str, first: int, old: ast.expr, new: str) -> str | None:
