@@ -32,13 +32,14 @@ class Hit:
     follows: bool = False
 
     @property
-    def rank(self) -> tuple[float, float, bool, bool, bool, bool, int]:
+    def rank(self) -> tuple[float, float, bool, bool, bool, bool, bool, int]:
         text = self.written
         longer = 0 if text is None else len(text.line) - len(" ".join(text.before))
         size = round(self.size) + self.piece.in_forward
         is_alone = not is_of_name(self.change)
         first = (-len(self.covers), size, self.follows)
-        return *first, is_alone, self._is_late, self._is_odd, longer
+        gives_back = isinstance(self.change.statement, ast.Return)
+        return *first, is_alone, self._is_late, self._is_odd, gives_back, longer
 
     @property
     def _is_odd(self) -> bool:

@@ -31,14 +31,6 @@ def called(target: ast.expr) -> str:
     return ""
 
 
-def is_named_after(statement: ast.stmt) -> bool:
-    """Return whether a variable is called after the function that it is set by."""
-    match statement:
-        case ast.Assign([target], ast.Call(ast.Attribute(_, function))):
-            return function in called(target)
-    return False
-
-
 def is_copy(statement: ast.stmt) -> bool:
     """Return whether a statement sets a variable to another's value, and computes nothing."""
     plain = (ast.Name, ast.Attribute, ast.Subscript)

@@ -22,7 +22,7 @@ from handgrad.checking.alignment.departures import Departures
 from handgrad.checking.alignment.hits import Hit, Sized, as_named, is_of_name
 from handgrad.checking.alignment.interventions import Interventions
 from handgrad.checking.alignment.linearity import not_linear
-from handgrad.checking.alignment.lines import is_named_after
+from handgrad.checking.alignment.lines import called
 from handgrad.checking.alignment.listed import SizedChanges
 from handgrad.checking.alignment.pieces import Call, CodePiece, observed, pieces
 from handgrad.checking.alignment.pool import SweptForward, derivation
@@ -73,6 +73,8 @@ class SourceSearch:
         self.functions, self.runs = functions, runs
         self.wrong = tuple(wrong)
         self.trials = Trials(functions, draws, runs, wrong, rng, work)
+        #: The changes that are in force, or were tried to be.
+        self._kept = 0
         #: A long change that is told where there is none other.
         self._long: list[Hit] = []
         self._walk: tuple[tuple[str, ...], list[Hit], Iterator[None]] | None = None
@@ -267,6 +269,7 @@ class SourceSearch:
 
     def _keep(self, hit: Hit, made: ExitStack) -> None:
         """Leave a change in force, so that what is still wrong is looked for beside it."""
+        self._kept += 1
         self._walk, self.changes.listed = None, {}
         if self.departures is not None:
             self.departures.forget()
@@ -375,8 +378,8 @@ class SourceSearch:
             for size, change, piece in self.changes.of(self._of_backward, weighed=False):
                 if change.kind not in kinds or size > known.words or self._follows(change):
                     continue
-                if change.kind == "wrong sign" and is_named_after(change.statement):
-                    continue  # mean = x.mean(...) is a mean: where it is used it has its sign
+                if change.kind == "wrong sign" and not self._makes_gradient(change):
+                    continue  # the sign of anything else is that by which it is used
                 hit = attempt(partial(self._hit, size, change, piece, known.covers), None)
                 if hit is not None and len(hit.covers) == len(known.covers):
                     found.append(hit)
@@ -470,8 +473,17 @@ class SourceSearch:
             weighed -= _SETTLED * settles + _NAMED * as_named(change)
         return Hit(change, piece, covers, text, size, weighed, follows)
 
+    def _makes_gradient(self, change: Change) -> bool:
+        """Return whether the line of a change sets a variable that is called after a gradient."""
+        if self.standing is None:
+            return False
+        targets = change.statement.targets if isinstance(change.statement, ast.Assign) else []
+        return any(any(self.standing.derived.called(called(each))) for each in targets)
+
     def _follows(self, change: Change) -> bool:
-        return self.standing is not None and self.standing.follows(change.statement)
+        if self._kept or self.standing is None:  # other lines depart by what is in force already
+            return False
+        return self.standing.follows(change.statement)
 
 
 def _until_it_raises(functions: ForwardBackward, dy: Any, cache: Any) -> None:
