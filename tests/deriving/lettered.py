@@ -64,7 +64,7 @@ class Value:
         return Value(reduce(self.array, axis=tuple(places)), rest)
 
     def by_place(self, lengths: Mapping[int, Formula]) -> Value:
-        """Where all axes have indices of sums: in their order, which is that of the axes."""
+        """By places, if all axes have indices of sums: their order is that of the axes."""
         if not self.axes or not set(self.axes) <= set(INDICES):
             return self
         order = sorted(range(len(self.axes)), key=lambda k: INDICES.index(self.axes[k]))
@@ -104,7 +104,7 @@ def together(one: Value, other: Value) -> tuple[Any, Any, tuple[Formula | None, 
 
 
 def in_place(one: Value, other: Value) -> Value:
-    """What is written by some of the indices beside an array: i counts along its first axis."""
+    """A value written by some of the indices beside an array: i counts along its first axis."""
     places = [INDICES.index(each) for each in one.axes if each in INDICES]
     if not places or len(places) != len(one.axes) or max(places) >= len(other.axes):
         return one

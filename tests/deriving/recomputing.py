@@ -162,7 +162,7 @@ class Page:
                 first, second, _ = self.together(self.value(left), found)
                 same(first + 0 * second, second + 0 * first)
             for each in () if is_step else (left, *further):
-                # What rounds made of it before is another array.
+                # The values of rounds before are those of another array.
                 for part in [part for part in self.values if bare(part) == each]:
                     del self.values[part]
                 self.values[self.dated(each)] = found

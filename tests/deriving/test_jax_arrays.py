@@ -310,7 +310,7 @@ def test_a_gradient_of_its_own_that_is_another_is_refused():
 
 
 def test_a_source_for_jax_is_run_in_double_precision_as_well(monkeypatch):
-    """What JAX itself computes in is as it was."""
+    """The precision of JAX itself is as it was."""
     seen = []
     own = modules._compare
     monkeypatch.setattr(

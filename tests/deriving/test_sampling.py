@@ -15,7 +15,7 @@ RNG = np.random.default_rng(9)
 
 
 def places(*shape):
-    """Of which some lie outside of the image."""
+    """Places of which some lie outside of the image."""
     return RNG.uniform(-1.3, 1.3, shape)
 
 

@@ -33,7 +33,7 @@ _RATE: Final = re.compile(r"lr|eta|alpha|rate|learning_?rate|step_size|learn_rat
 
 
 class Ran(NamedTuple):
-    """What forward returned, and the names of the arrays that it left in its object."""
+    """The results of forward, and the names of the arrays that it left in its object."""
 
     result: Any
     attributes: tuple[str, ...]
@@ -143,7 +143,7 @@ def _completed(
 
 
 def _outputs(roles: Sequence[str | int], done: Ran) -> Iterator[tuple[int | None, str]]:
-    """How many of the results are outputs, or the name of the one."""
+    """The number of results that are outputs, or the name of the one."""
     result = done.result
     cotangents, caches = roles.count("dy"), roles.count("cache")
     if isinstance(result, Mapping):

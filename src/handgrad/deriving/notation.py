@@ -79,13 +79,7 @@ def reshaped(writer: Writing, node: Node) -> Part:
     if lengths[0] == lengths[1] or writer.outside(x).op in ("const", "zeros", "ones"):
         return writer.part(x)
     shape = separated(tuple(writer.size(size).formula for size in node.shape))
-    return Part(
-        Script(
-            fenced(*writer.part(x)) if writer.part(x).strength < ATOM else writer.of(x),
-            Fenced(shape),
-        ),
-        ATOM,
-    )
+    return Part(Script(writer.of(x, ATOM), Fenced(shape)), ATOM)
 
 
 def function(name: str) -> Notation:

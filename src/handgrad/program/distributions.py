@@ -91,7 +91,7 @@ def _refuse(own: Any, name: str) -> NoReturn:
     world().refuse(f"{called}.{name} of scipy.stats is not known; write its formula")
 
 
-#: What stands below and above the support.
+#: The values below and above the support.
 _FILLED: Final = {
     "pdf": (0.0, 0.0),
     "pmf": (0.0, 0.0),

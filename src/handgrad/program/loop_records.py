@@ -36,7 +36,7 @@ def _part_shape(node: Node, index: int) -> tuple[tuple[Size, ...], str]:
 
 
 def _unchanged(node: Node, index: int) -> Node | None:
-    """What a loop hands on as it was, which no round changes."""
+    """A value that a loop hands on as it was, which no round changes."""
     loop: Loop | None = node.attrs.get("loop")
     if loop is None or index >= loop.carried:
         return None

@@ -53,7 +53,7 @@ class Node(ArithmeticOperand):
     line: int = 0  # of the user's source
     #: Of a trace: the loops that it was made in, outermost first, and the round of each.
     rounds: tuple[tuple[int, int], ...] = ()
-    #: Of an adjoint with a name: the node that it is the adjoint of.
+    #: The node that this is the adjoint of, where it is one and has a name.
     primal: Node | None = None
 
     def operate(self, name: str, *operands: Operand) -> Node:

@@ -102,7 +102,7 @@ class Rebinder:
         return copy
 
     def _with_own_rule(self, x: Any) -> Any:
-        """What a custom_vjp or custom_jvp computes; a proof compares the gradient of its own."""
+        """The function of a custom_vjp or custom_jvp; a proof compares the gradient of its own."""
 
         def followed(*args: Any, **kwargs: Any) -> Any:
             world().own_rules[x.__name__] = type(x).__name__

@@ -32,7 +32,7 @@ class Stores:
         found = [each for each in nodes if isinstance(each, ast.Subscript)]
         self._read = _indices(each for each in found if isinstance(each.ctx, ast.Load))
         self._written = _indices(each for each in found if isinstance(each.ctx, ast.Store))
-        #: Of integers that forward has: an array that backward has by another name.
+        #: For integers that forward has: an array that backward has by another name.
         self._arrays = {
             name: value
             for piece in pieces
