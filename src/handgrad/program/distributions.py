@@ -7,11 +7,11 @@ traced arrays know; what is around them, loc, scale and the support, stands here
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 import numpy as np
-from scipy import special
 
 from handgrad.program.node import world
 from handgrad.program.tracer import call, traced
@@ -156,8 +156,13 @@ def _has(own: Any, name: str) -> bool:
     return getattr(type(own), name) is not getattr(general, name)
 
 
+def _special(name: str, *args: Any) -> Any:
+    """A function of scipy.special, which is there where a distribution of SciPy is."""
+    return call(getattr(importlib.import_module("scipy.special"), name), *args)
+
+
 def _student(z: Any, df: Any) -> Any:
-    gammaln: Callable[[Any], Any] = functools.partial(call, special.gammaln)
+    gammaln = functools.partial(_special, "gammaln")
     first = gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * call(np.log, np.pi * df)
     return first - (df + 1) / 2 * call(np.log1p, z * z / df)
 
@@ -167,12 +172,12 @@ def _beta(z: Any, a: Any, b: Any) -> Any:
 
 
 def _log_of_beta(z: Any, a: Any, b: Any) -> Any:
-    powers = call(special.xlogy, a - 1, z) + call(special.xlog1py, b - 1, -z)
+    powers = _special("xlogy", a - 1, z) + _special("xlog1py", b - 1, -z)
     return powers - _log_beta(a, b)
 
 
 def _log_beta(a: Any, b: Any) -> Any:
-    gammaln: Callable[[Any], Any] = functools.partial(call, special.gammaln)
+    gammaln = functools.partial(_special, "gammaln")
     return gammaln(a) + gammaln(b) - gammaln(a + b)
 
 

@@ -21,7 +21,6 @@ from handgrad.program.primitives import order as order
 from handgrad.program.primitives import rearrange as rearrange
 from handgrad.program.primitives import reduce as reduce
 from handgrad.program.primitives import repeating as repeating
-from handgrad.program.primitives import scipy_fft as scipy_fft
 from handgrad.program.primitives import scipy_linalg as scipy_linalg
 from handgrad.program.primitives import select as select
 from handgrad.program.primitives import signals as signals
@@ -31,4 +30,5 @@ from handgrad.program.primitives import structured as structured
 from handgrad.program.primitives import triangles as triangles
 
 with suppress(ImportError):  # users without SciPy don't call its functions
+    from handgrad.program.primitives import scipy_fft as scipy_fft
     from handgrad.program.primitives import scipy_special as scipy_special

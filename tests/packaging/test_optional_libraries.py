@@ -1,0 +1,54 @@
+"""An installation of handgrad alone: without SciPy, PyTorch, JAX, pandas and scikit-learn."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+SCRIPT = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Absent(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"scipy", "torch", "jax", "jaxlib", "pandas", "sklearn"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+import importlib.util
+own = importlib.util.find_spec
+
+def find_spec(name, package=None):
+    try:
+        return own(name, package)
+    except ModuleNotFoundError:
+        return None
+
+importlib.util.find_spec = find_spec
+
+import numpy as np
+import handgrad as hg
+
+def forward(x, w):
+    e = np.exp(x @ w - np.max(x @ w, axis=-1, keepdims=True))
+    y = e / e.sum(axis=-1, keepdims=True)
+    return y, (x, w, y)
+
+def backward(dy, cache):
+    x, w, y = cache
+    ds = y * (dy - (y * dy).sum(axis=-1, keepdims=True))
+    return ds @ w.T, ds
+
+derivation = hg.derive(lambda x, w: np.tanh(x @ w), x=("N", "D"), w=("D", "E"))
+assert "def backward" in derivation.backward_source
+rng = np.random.default_rng(0)
+report = hg.check((forward, backward), rng.standard_normal((4, 3)), rng.standard_normal((3, 3)))
+assert report.verdict == "wrong", report
+hg.notes("layer_norm", numbers=True).to_html()
+print("all of it")
+"""
+
+
+def test_deriving_checking_and_notes_need_numpy_alone():
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
+    assert done.stdout.strip() == "all of it", done.stderr
