@@ -49,7 +49,6 @@ from tests.deriving.lettered import (
     together,
 )
 from tests.deriving.taken_apart import (
-    RELATIONS,
     bare,
     codes,
     is_moment,
@@ -57,9 +56,8 @@ from tests.deriving.taken_apart import (
     parts_of,
     rounds_of,
     sides,
-    split,
 )
-from tests.equations.reading import replaced
+from tests.equations.reading import RELATIONS, replaced, split
 
 
 class Page:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Iterator, Sequence
 
 from handgrad.documents.document import Block, Mono, Paragraph, Table
 from handgrad.documents.formulas.formula import (
@@ -18,15 +15,7 @@ from handgrad.documents.formulas.formula import (
     Symbol,
     row,
 )
-
-RELATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "=": np.equal,
-    "≠": np.not_equal,
-    "<": np.less,
-    "≤": np.less_equal,
-    ">": np.greater,
-    "≥": np.greater_equal,
-}
+from tests.equations.reading import RELATIONS, split
 
 
 def is_moment(index: Formula, letters: set[Formula]) -> bool:
@@ -81,13 +70,3 @@ def parts_of(formula: Formula) -> tuple[Formula, ...]:
 def is_relation(formula: Formula) -> bool:
     signs = {Sign(each) for each in (*RELATIONS, "∧", "∨")}
     return isinstance(formula, FormulaRow) and not signs.isdisjoint(formula.parts)
-
-
-def split(parts: Sequence[Formula], *signs: str) -> list[tuple[str, tuple[Formula, ...]]]:
-    found: list[tuple[str, list[Formula]]] = [(signs[0], [])]
-    for part in parts:
-        if isinstance(part, Sign) and part.char in signs:
-            found.append((part.char, []))
-        else:
-            found[-1][1].append(part)
-    return [(sign, tuple(group)) for sign, group in found if group]

@@ -31,7 +31,7 @@ from handgrad.documents.formulas.formula import (
     row,
     separated,
 )
-from tests.equations.reading import replaced
+from tests.equations.reading import RELATIONS, replaced, split
 
 
 class UnreadableError(AssertionError):
@@ -43,14 +43,6 @@ class Index(NamedTuple):
     size: int
 
 
-_RELATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "=": np.equal,
-    "≠": np.not_equal,
-    "<": np.less,
-    "≤": np.less_equal,
-    ">": np.greater,
-    "≥": np.greater_equal,
-}
 _ELEMENTWISE: Mapping[str, Callable[[Any], Any]] = {
     "exp": np.exp,
     "log": np.log,
@@ -286,7 +278,7 @@ class Calculator:
 
     def sum(self, parts: tuple[Formula, ...]) -> Any:
         total: Any = None
-        for sign, term in _split(parts, "+", "−"):
+        for sign, term in split(parts, "+", "−"):
             value = self.product(term)
             if total is None:
                 total = value if sign == "+" else -value
@@ -298,7 +290,7 @@ class Calculator:
     def product(self, parts: tuple[Formula, ...]) -> Any:
         """Factors with ⊙ between them, each of them factors that scale, or of matrices."""
         total: Any = None
-        for _, group in _split(parts, "⊙"):
+        for _, group in split(parts, "⊙"):
             value: Any = None
             for factor in self.factors([each for each in group if each != Sign("·")]):
                 value = factor if value is None else self.times(value, factor)
@@ -355,7 +347,7 @@ class Calculator:
         values = []
         body = argument.body if isinstance(argument, Fenced) else argument
         parts = body.parts if isinstance(body, FormulaRow) else (body,)
-        for each in _split(parts, ","):
+        for each in split(parts, ","):
             inner = row(*each[1])
             if isinstance(inner, Fenced):
                 values.append([self.value(part) for part in _split_items(inner)])
@@ -375,7 +367,7 @@ class Calculator:
         return tuple(int(each.digits) for each in _items(sub) if isinstance(each, Number))
 
     def joined(self, parts: tuple[Formula, ...], sign: str, axis: int) -> Any:
-        blocks = [self.sum(block) for _, block in _split(parts, sign)]
+        blocks = [self.sum(block) for _, block in split(parts, sign)]
         return np.concatenate(blocks, axis=axis)
 
     def cases(self, rows: tuple[tuple[Formula, Formula], ...]) -> Any:
@@ -411,7 +403,7 @@ class Calculator:
     def position(self, index: Formula) -> tuple[Any, ...]:
         found: list[Any] = []
         parts = index.parts if isinstance(index, FormulaRow) else (index,)
-        for _, each in _split(parts, ",") if parts else []:
+        for _, each in split(parts, ",") if parts else []:
             if each in ((Sign("⋯"),), (Sign(":"),)):
                 found.append(... if each == (Sign("⋯"),) else slice(None))
             elif isinstance(each[0], Fenced):
@@ -428,19 +420,19 @@ class Calculator:
         parts = formula.parts if isinstance(formula, FormulaRow) else (formula,)
         for sign, combined in (("∨", np.logical_or), ("∧", np.logical_and)):
             if Sign(sign) in parts:
-                several = [self.condition(row(*each)) for _, each in _split(parts, sign)]
+                several = [self.condition(row(*each)) for _, each in split(parts, sign)]
                 one, other = self.together(*several)
                 return combined(one, other)
         if parts[0] == Sign("¬"):
             return ~self.condition(row(*parts[1:])).astype(bool)
         for i, part in enumerate(parts):
-            if isinstance(part, Sign) and part.char in _RELATIONS:
+            if isinstance(part, Sign) and part.char in RELATIONS:
                 sides = self.sum(parts[:i]), self.sum(parts[i + 1 :])
                 sizes = [each.shape[-1] if self.own(each) else 1 for each in sides]
                 if not self.bound and 1 not in sizes and sizes[0] != sizes[1]:
                     sides = sides[0][..., None], sides[1]  # a table
                 one, other = self.together(*sides)
-                return _RELATIONS[part.char](one, other)
+                return RELATIONS[part.char](one, other)
         if len(parts) == 1 and isinstance(parts[0], Fenced):
             return self.condition(parts[0].body)
         return self.value(formula).astype(bool)
@@ -547,7 +539,7 @@ def without_letters(
 
 def _groups(sub: Formula) -> list[Formula]:
     parts = sub.parts if isinstance(sub, FormulaRow) else (sub,)
-    return [row(*each) for _, each in _split(parts, ",")]
+    return [row(*each) for _, each in split(parts, ",")]
 
 
 def _items(formula: Formula | None) -> list[Formula]:
@@ -558,17 +550,7 @@ def _items(formula: Formula | None) -> list[Formula]:
 
 
 def _split_items(formula: Formula) -> list[Formula]:
-    return [row(*each) for _, each in _split(tuple(_items(formula)), ",")]
-
-
-def _split(parts: tuple[Formula, ...], *signs: str) -> list[tuple[str, tuple[Formula, ...]]]:
-    found: list[tuple[str, list[Formula]]] = [(signs[0], [])]
-    for part in parts:
-        if isinstance(part, Sign) and part.char in signs:
-            found.append((part.char, []))
-        else:
-            found[-1][1].append(part)
-    return [(sign, tuple(group)) for sign, group in found if group]
+    return [row(*each) for _, each in split(tuple(_items(formula)), ",")]
 
 
 def _is_at(condition: Formula) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,16 @@ from handgrad.documents.formulas.formula import (
 
 Function = Callable[[Any], Any]
 
+#: The signs of comparisons.
+RELATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": np.equal,
+    "≠": np.not_equal,
+    "<": np.less,
+    "≤": np.less_equal,
+    ">": np.greater,
+    "≥": np.greater_equal,
+}
+
 
 @dataclasses.dataclass
 class Reader:
@@ -46,7 +56,7 @@ class Reader:
             case Fraction(numerator, denominator):
                 return self.value(numerator) / self.value(denominator)
             case Fenced(FormulaRow(parts), "[") if Sign("∣") in parts:
-                blocks = [self.sum(block) for _, block in _split(parts, "∣")]
+                blocks = [self.sum(block) for _, block in split(parts, "∣")]
                 return np.concatenate(blocks, axis=-1)
             case Fenced(body, "[") if isinstance(body, FormulaRow):
                 return np.asarray(self.condition(body), dtype=float)
@@ -78,14 +88,14 @@ class Reader:
 
     def sum(self, parts: tuple[Formula, ...]) -> Any:
         total: Any = 0.0
-        for sign, term in _split(parts, "+", "−"):
+        for sign, term in split(parts, "+", "−"):
             total = total + (self.product(term) if sign == "+" else -self.product(term))
         return total
 
     def product(self, parts: tuple[Formula, ...]) -> Any:
         """Factors with ⊙ between them, each of them factors of a matrix product or numbers."""
         found: Any = 1.0
-        for _, group in _split(parts, "⊙"):
+        for _, group in split(parts, "⊙"):
             value: Any = None
             for factor in self.factors(group):
                 if value is None:
@@ -155,7 +165,8 @@ def added(index: FormulaRow) -> Formula:
     return row(*parts)
 
 
-def _split(parts: tuple[Formula, ...], *signs: str) -> list[tuple[str, tuple[Formula, ...]]]:
+def split(parts: Sequence[Formula], *signs: str) -> list[tuple[str, tuple[Formula, ...]]]:
+    """The terms between some signs, each with the sign before it; the first has the first."""
     found: list[tuple[str, list[Formula]]] = [(signs[0], [])]
     for part in parts:
         if _is_sign(part, *signs):
