@@ -23,6 +23,7 @@ HELPERS: Final = {
     "initializers",
     "keywords",
     "lazy",
+    "paths",
     "printing",
     "seeding",
     "spelling",
@@ -64,11 +65,11 @@ program:
 differences: dispatch layers
 checking: deriving differences dispatch interop layers ops program targets
 documents:
-equations: data differences dispatch documents layers losses models ops optimizers program recipes
+equations: differences dispatch documents layers losses models ops optimizers program recipes
  targets
-deriving: data documents equations ops program
+deriving: documents equations ops program
 limits: dispatch documents equations geometry layers models ops recipes training
-exercises: checking data targets
+exercises: checking targets
 cli: checking data deriving dispatch documents equations exercises inference kernels layers limits
  losses mpi ops program recipes targets training
 pytest_plugin: checking

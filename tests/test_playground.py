@@ -53,6 +53,11 @@ def test_an_example_is_judged(name, ask):
     assert FAULTS[name] is None or FAULTS[name] in messages
 
 
+def test_examples_one_after_another_are_judged_as_alone(ask):
+    for name in EXAMPLES:
+        test_an_example_is_judged(name, ask)
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_notes_hold_the_numbers(name, ask):
     source, inputs = EXAMPLES[name]["source"], EXAMPLES[name]["inputs"]
@@ -286,8 +291,9 @@ def test_a_link_carries_the_functions(page):
 
 
 @pytest.mark.slow
-def test_a_second_visit_needs_no_network(page):
-    page.reload()
+def test_a_second_visit_needs_no_network(page, address):
+    page.goto("about:blank")
+    page.goto(address)
     page.wait_for_selector("#check .verdict")
     page.context.set_offline(True)
     page.reload()

@@ -173,26 +173,24 @@ def resolve(
     Raises ArgumentError where there is none of these, or where importing it fails, with the line of
     the user's code that failed; RecipeError and RunError as `handgrad train` does.
     """
-    from handgrad import recipes
-
     home, colon, _ = text.partition(":")
     if settings and not colon:
         raise ArgumentError(
             f"{text} has no constructor for {', '.join(settings)}; allowed: settings of a class, "
             "file.py:CLASS"
         )
-    if not colon:
-        if text in OPS:
-            return _op(text)
-        if text in recipes.names() or text.endswith(".toml"):
-            return _recipe_model(text)
-        if "/" in text.rstrip("/") and not text.endswith(".py"):
-            return _run_model(Path(text))
-        if (Path(text) / "config.toml").is_file():
-            return _run_model(Path(text))
     if colon:
         with seeded(seed):
             return _objects(module_of(home), text, Maker(settings or {}, arrays or {}))
+    if text in OPS:
+        return _op(text)
+    if not text.endswith(".py"):
+        from handgrad import recipes  # with all of training, which a user's file does without
+
+        if text in recipes.names() or text.endswith(".toml"):
+            return _recipe_model(text)
+        if "/" in text.rstrip("/") or (Path(text) / "config.toml").is_file():
+            return _run_model(Path(text))
     try:
         with seeded(seed):
             module = module_of(home)

@@ -12,7 +12,6 @@ from handgrad.data import load as load_set
 from handgrad.data import load_pairs
 from handgrad.data.files import (
     Bound,
-    as_path,
     entries,
     find,
     find_file,
@@ -24,6 +23,7 @@ from handgrad.data.files import (
 )
 from handgrad.data.published import COMMANDS
 from handgrad.errors import ArgumentError, DataError
+from handgrad.paths import as_path
 
 
 def test_a_folder_inside_goes_by_the_name_of_the_set_or_another(tmp_path, monkeypatch):

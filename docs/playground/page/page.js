@@ -24,6 +24,8 @@ async function keep() {
   try {
     await navigator.serviceWorker.register("service.js");
     await navigator.serviceWorker.ready;
+    if (navigator.serviceWorker.controller) return;
+    await new Promise((done) => navigator.serviceWorker.addEventListener("controllerchange", done, { once: true }));
   } catch {
     // A private window, or no https: the page works from the network.
   }

@@ -18,8 +18,8 @@ export class Session {
     this.worker.postMessage({
       start: {
         pyodide: new URL(this.settings.pyodide, document.baseURI).href,
-        packages: new URL("packages.zip", import.meta.url).href,
-        code: new URL("session.py", import.meta.url).href,
+        folder: new URL(".", import.meta.url).href,
+        keeps: Boolean(navigator.serviceWorker?.controller),
       },
     });
   }

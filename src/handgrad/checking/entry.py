@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -72,6 +73,7 @@ def check(
     # equals an input hides bugs.
     rng = np.random.default_rng((int(seed), crc32(b"handgrad.check")))
     check_options(target, op, options)
+    linecache.checkcache()  # of a file that was edited, and its module loaded anew
     target, arrays = structured(target, inputs, op)
     setups = _setups(target, arrays, op, options, rng)
     subject = CheckedTarget(target, op, wrt, own_inputs=bool(inputs))

@@ -102,7 +102,7 @@ def path(given: str) -> Path:
     """The path for a parameter, checked while it is text: an empty Path would be this folder."""
     try:
         # Here, because a wrong variable HANDGRAD_… is an error of this import.
-        from handgrad.data.files import as_path
+        from handgrad.paths import as_path
 
         return as_path("command line", given)
     except HandgradError as error:  # as a ValueError it would be said by typer, in other words

@@ -45,7 +45,7 @@ def described(
     Raises RecipeError where data are given twice, or as `recipes.read` does.
     """
     from handgrad import recipes
-    from handgrad.data.files import as_path
+    from handgrad.paths import as_path
 
     learner = _learner(recipe)
     if learner is not None:

@@ -23,10 +23,9 @@ import numpy as np
 
 from handgrad.arrays import Array
 from handgrad.data.published import how_to_get
-from handgrad.errors import ArgumentError, DataError
+from handgrad.errors import DataError
 from handgrad.escaping import cut, listed, quoted
-
-StrPath = str | os.PathLike[str]
+from handgrad.paths import StrPath, as_path
 
 #: Bytes that reading may take beyond 4 × the file: the smallest sets need room for their arrays.
 SPARE: Final = 150_000_000
@@ -93,24 +92,6 @@ def find_file(
         if found:
             return found[0]
     raise DataError(f"{location} is a folder without {name}; expected {expected}")
-
-
-class _NoPathError(ArgumentError, DataError):
-    """A path that is none: a wrong argument, and a file that is not there for whoever reads it."""
-
-
-def as_path(name: str, given: Any) -> Path:
-    """The path a user gave, `~` replaced. Raises ArgumentError where it is none, or is empty."""
-    try:
-        # An empty one would be the working folder, and no system has names with NUL.
-        if given != "" and "\0" not in str(given):
-            return Path(given).expanduser()
-    except (TypeError, RuntimeError):  # the latter for the home of a user who is unknown
-        pass
-    found = str(given) if isinstance(given, Path) else given
-    raise _NoPathError(
-        f"{name}: path is {cut(repr(found), 120)}; allowed: the path of a file or folder"
-    )
 
 
 def entries(folder: Path) -> list[Path]:

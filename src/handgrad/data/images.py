@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import Bound, StrPath, as_path, opened, shortened
+from handgrad.data.files import Bound, opened, shortened
 from handgrad.errors import DataError
+from handgrad.paths import StrPath, as_path
 
 if TYPE_CHECKING:
     from jaxtyping import UInt8

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import StrPath, find_file, read_lines
+from handgrad.data.files import find_file, read_lines
 from handgrad.data.ragged import Ragged, Sequences, batch_order
 from handgrad.data.sources import POOL
 from handgrad.data.subwords import Subwords
 from handgrad.data.tokens import END, PAD, START, Symbols, TextCodec
 from handgrad.errors import ArgumentError, DataError
+from handgrad.paths import StrPath
 
 if TYPE_CHECKING:
     from jaxtyping import Int

@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from handgrad.data.files import Bound, StrPath, as_path, decoded, find_file, read_bytes
+from handgrad.data.files import Bound, decoded, find_file, read_bytes
 from handgrad.data.pairs import PairData, Row, assemble, divide
 from handgrad.data.tokens import Symbols, TextCodec
 from handgrad.errors import DataError
 from handgrad.escaping import quoted
+from handgrad.paths import StrPath, as_path
 
 EXPECTED: Final = "the CMU pronouncing dictionary, a file with a word and its phonemes in each line"
 _FILES: Final = ("cmudict.dict", "cmudict*.txt", "cmudict-0.7?", "cmudict*.js*", "index.js")

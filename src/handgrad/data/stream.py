@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from handgrad.arrays import Array
-from handgrad.data.files import StrPath, as_path, opened
+from handgrad.data.files import opened
 from handgrad.data.sources import Arrays, Source
 from handgrad.data.text import Blocks
 from handgrad.errors import ArgumentError, DataError
+from handgrad.paths import StrPath, as_path
 from handgrad.writing import writing_binary
 
 if TYPE_CHECKING:

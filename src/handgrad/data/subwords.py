@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import StrPath, as_path, parse_json, read_utf8, shortened
+from handgrad.data.files import parse_json, read_utf8, shortened
 from handgrad.data.growth import MOST, growth
 from handgrad.data.tokens import MARKS
 from handgrad.errors import ArgumentError, DataError, HandgradError
 from handgrad.escaping import listed
+from handgrad.paths import StrPath, as_path
 from handgrad.writing import write_file
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import StrPath, as_path, decoded, read_text
+from handgrad.data.files import decoded, read_text
 from handgrad.data.tokens import Bytes, Symbols, TextCodec
 from handgrad.errors import ArgumentError, DataError
+from handgrad.paths import StrPath, as_path
 
 if TYPE_CHECKING:
     from jaxtyping import Int

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from handgrad.data.files import StrPath, as_path, parse_json, read_json
+from handgrad.data.files import parse_json, read_json
 from handgrad.data.tokens import MARKS, Bytes, Symbols, TextCodec
 from handgrad.errors import DataError
 from handgrad.escaping import quoted
+from handgrad.paths import StrPath, as_path
 
 _TOKENIZER: Final = "a tokenizer saved by handgrad or by the tokenizers package"
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import StrPath, as_path
 from handgrad.errors import DataError
 from handgrad.escaping import quoted
+from handgrad.paths import StrPath, as_path
 from handgrad.writing import write_file
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handgrad.arrays import Array
-from handgrad.data.files import as_path
 from handgrad.deriving import modules, second
 from handgrad.deriving.derived import Derived
 from handgrad.deriving.lengths import with_lengths
@@ -19,6 +18,7 @@ from handgrad.deriving.second import Second
 from handgrad.deriving.second_proof import prove_hvp, prove_jvp
 from handgrad.deriving.story import document
 from handgrad.errors import ArgumentError
+from handgrad.paths import as_path
 from handgrad.program.libraries import LIBRARIES
 from handgrad.writing import reason, write_file
 

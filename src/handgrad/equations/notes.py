@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.data.files import as_path
 from handgrad.documents import html, markdown, pdf, slides, tex
 from handgrad.documents.document import Alert, Document, Equation, Mono, Paragraph, spans
 from handgrad.documents.formulas.latex import to_latex
@@ -33,6 +32,7 @@ from handgrad.layers import Layer, Sequential
 from handgrad.layers.base import walk
 from handgrad.ops import OPS
 from handgrad.optimizers import SGD
+from handgrad.paths import as_path
 from handgrad.targets import Target, op_of, resolve
 from handgrad.writing import reason, write_file
 

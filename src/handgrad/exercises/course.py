@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking import CheckReport, check
-from handgrad.data.files import as_path
 from handgrad.errors import ArgumentError
+from handgrad.paths import as_path
 from handgrad.targets import resolve
 
 #: The modules of this package that are exercises; number 1 is the first.

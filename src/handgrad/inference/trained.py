@@ -15,7 +15,6 @@ from handgrad.arrays import Array
 from handgrad.data.cells import in_columns
 from handgrad.data.dataset import Pixels
 from handgrad.data.encoding import TableEncoding
-from handgrad.data.files import as_path
 from handgrad.data.given import Examples, as_examples, as_tags, as_targets, check_finite, encoded
 from handgrad.data.ragged import Sequences
 from handgrad.data.tokens import TextCodec
@@ -26,6 +25,7 @@ from handgrad.inference.preprocessing import Preprocessing, Standardization
 from handgrad.layers.base import Layer, reads_tokens
 from handgrad.lazy import public
 from handgrad.ops import sigmoid, softmax
+from handgrad.paths import as_path
 
 #: The kinds of outputs: scores of classes for an example or for each step, logits of yes and no,
 #: numbers, what comes next in a text, one text from another.

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from handgrad.arrays import Array
-from handgrad.data.files import as_path
 from handgrad.data.tokenizers import parse_tokenizer
 from handgrad.dispatch.values import shown
 from handgrad.errors import DataError, HandgradError, RunError
@@ -28,6 +27,7 @@ from handgrad.io.checkpoint import load_arrays, load_model_arrays, save_arrays, 
 from handgrad.io.description import UndescribedError, describe, rebuild
 from handgrad.layers.base import Layer
 from handgrad.layers.flat import check_same_arrays
+from handgrad.paths import as_path
 from handgrad.writing import reason, write_file
 
 FORMAT: Final = 1

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import as_path, read_json
+from handgrad.data.files import read_json
 from handgrad.errors import ArgumentError, DataError, RunError
 from handgrad.escaping import cut
 from handgrad.io.hf.families import FAMILIES
@@ -24,6 +24,7 @@ from handgrad.layers.base import Layer, walk
 from handgrad.layers.dense import Dense
 from handgrad.layers.lora import LoRADense
 from handgrad.models.adapting import adapt, adapted_layers, check_adapted, is_adapted, merge
+from handgrad.paths import as_path
 
 MODEL: Final = "adapter_model.safetensors"
 CONFIG: Final = "adapter_config.json"

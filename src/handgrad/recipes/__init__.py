@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from handgrad.data.files import as_path, read_utf8
+from handgrad.data.files import read_utf8
 from handgrad.errors import DataError, RecipeError
+from handgrad.paths import as_path
 from handgrad.recipes.building import (
     Built,
     build,

@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad import initializers, lora
-from handgrad.data.files import as_path
 from handgrad.errors import HandgradError, RecipeError
 from handgrad.io.hf.config import Config
 from handgrad.io.hf.families import FAMILIES
@@ -23,6 +22,7 @@ from handgrad.models import (
     TwoLayerNet,
 )
 from handgrad.models.decoder_only import DecoderOnly
+from handgrad.paths import as_path
 from handgrad.recipes.recipe import Recipe
 
 Settings = dict[str, Any]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import as_path
 from handgrad.errors import ArgumentError, RunError
 from handgrad.lora.files import save
+from handgrad.paths import as_path
 
 if TYPE_CHECKING:
     from handgrad import Trainer  # from its stub, for training is built on callbacks

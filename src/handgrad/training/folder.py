@@ -32,7 +32,6 @@ from types import TracebackType
 from typing import Any, Final
 
 from handgrad.arrays import Array
-from handgrad.data.files import as_path
 from handgrad.errors import HandgradError, HandgradWarning, RunError
 from handgrad.io.checkpoint import (
     changed,
@@ -54,6 +53,7 @@ from handgrad.io.checksums import (
     remove_temporary,
     with_checksum,
 )
+from handgrad.paths import as_path
 from handgrad.training.checkpoint import CheckpointState
 from handgrad.training.config import sealed, unsealed, with_change
 from handgrad.training.log import NO_METRICS, MetricsLog

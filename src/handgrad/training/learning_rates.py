@@ -14,12 +14,12 @@ import numpy as np
 
 from handgrad import dispatch
 from handgrad.arrays import Array
-from handgrad.data.files import as_path
 from handgrad.data.given import Examples, TrainingData
 from handgrad.data.sources import Source
 from handgrad.errors import ArgumentError, RunError
 from handgrad.layers.base import Layer
 from handgrad.optimizers import clipping_factor, global_norm
+from handgrad.paths import as_path
 from handgrad.training.fitting import ready
 from handgrad.training.gradients import StepGradients
 from handgrad.training.metrics import Sums

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from handgrad.data.files import as_path
 from handgrad.errors import DataError
 from handgrad.inference.trained import TrainedModel
 from handgrad.io.checkpoint import load_arrays
 from handgrad.io.files import read_trained
+from handgrad.paths import as_path
 from handgrad.training.config import is_of_program
 from handgrad.training.folder import PROGRAM, Run
 

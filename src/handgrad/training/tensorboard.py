@@ -7,8 +7,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from handgrad.data.files import as_path
 from handgrad.errors import ArgumentError
+from handgrad.paths import as_path
 from handgrad.training.callbacks import Callback
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ function, such as a class, a dict of activations or a wrapper, runs the changed 
 from __future__ import annotations
 
 import ast
-import copy
 import gc
 import linecache
 import sys
@@ -110,7 +109,7 @@ def observed(run: Callable[[], Any]) -> Observed:
         if event == "call":
             call.times += 1
             if call.times == 1:
-                call.given = copy.copy(frame.f_locals)
+                call.given = dict(frame.f_locals)
         else:
             call.names, call.scope = as_it_is(frame.f_locals), frame.f_globals
 

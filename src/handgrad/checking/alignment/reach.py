@@ -211,5 +211,5 @@ def _is_users(module: str | None) -> bool:
     path = getattr(known, "__file__", None)
     if known is None or path is None:
         return name not in sys.builtin_module_names  # a cell of a notebook, or what exec made
-    whole = str(Path(path).resolve())
-    return whole.endswith(".py") and not whole.startswith(_SITES)
+    whole = Path(path).resolve()  # no file where a library stands in an archive
+    return whole.suffix == ".py" and whole.is_file() and not str(whole).startswith(_SITES)

@@ -14,7 +14,6 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import as_path
 from handgrad.errors import ArgumentError, DataError, HandgradError, HandgradWarning, RunError
 from handgrad.escaping import cut, listed
 from handgrad.io.description import blank
@@ -23,6 +22,7 @@ from handgrad.io.hf.families import FAMILIES, TIED, Family
 from handgrad.io.hf.names import Entry
 from handgrad.io.hf.weights import Stored, stored, write
 from handgrad.models.pretrained import Pretrained
+from handgrad.paths import as_path
 
 M = TypeVar("M", bound=Pretrained)
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from handgrad.arrays import Array
-from handgrad.data.files import as_path, read_utf8
+from handgrad.data.files import read_utf8
 from handgrad.data.subwords import Guarded, parsed
 from handgrad.errors import ArgumentError
+from handgrad.paths import as_path
 
 if TYPE_CHECKING:
     import tokenizers

@@ -13,7 +13,6 @@ import onnx
 from onnx import helper, shape_inference
 
 import handgrad
-from handgrad.data.files import as_path
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, RunError
 from handgrad.inference.trained import TrainedModel
@@ -22,6 +21,7 @@ from handgrad.layers.base import Layer, walk
 from handgrad.onnx.export.inputs import Input, inputs_of
 from handgrad.onnx.export.table import rule_of
 from handgrad.onnx.graph import IR_VERSION, OPSET, Graph
+from handgrad.paths import as_path
 from handgrad.writing import reason, write_file
 
 #: The most that a file of protocol buffers holds.

@@ -13,7 +13,7 @@ import onnx
 from onnx import external_data_helper
 
 from handgrad.arrays import Array
-from handgrad.data.files import as_path, read_bytes
+from handgrad.data.files import read_bytes
 from handgrad.errors import DataError, HandgradError
 from handgrad.escaping import cut, listed, quoted
 from handgrad.inference.trained import TrainedModel
@@ -27,6 +27,7 @@ from handgrad.onnx.imports.chain import sequential
 from handgrad.onnx.imports.graph import ReadGraph
 from handgrad.onnx.imports.recurrent import unpacked
 from handgrad.onnx.imports.unrolled import with_whole_rnns
+from handgrad.paths import as_path
 
 
 def read(

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from onnx import helper
 
 import handgrad
-from handgrad.data.files import as_path
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError
 from handgrad.layers.base import Layer
@@ -22,6 +21,7 @@ from handgrad.onnx.training.emit import GraphEmitter, lengths, number
 from handgrad.onnx.training.primitives import RULES
 from handgrad.onnx.training.step import TracedStep, traced_step
 from handgrad.optimizers import Optimizer
+from handgrad.paths import as_path
 
 
 def write(
