@@ -64,8 +64,13 @@ def fixed_letters(world: World) -> dict[str, int]:
     return found
 
 
-def checks(e: Emitter, arguments: Arguments, world: World, names: dict[str, str]) -> Iterator[str]:
-    """Statements that raise a ValueError with one sentence; `names` are the arrays' variables."""
+def checks(
+    e: Emitter, arguments: Arguments, world: World, names: dict[str, str], letters: Collection[str]
+) -> Iterator[str]:
+    """Statements that raise a ValueError with one sentence.
+
+    names: the arrays' variables. letters: those that the arguments tell.
+    """
     for setting in arguments.settings:
         if setting.letter or setting.is_free:
             continue
@@ -82,7 +87,7 @@ def checks(e: Emitter, arguments: Arguments, world: World, names: dict[str, str]
     given = {setting.letter for setting in arguments.settings if setting.letter}
     for spec in arguments.specs:
         for k, size in enumerate(spec.shape):
-            if size != Size.of(str(size)) or str(size) in given:
+            if (size != Size.of(str(size)) or str(size) in given) and size.letters <= set(letters):
                 place = f"{names[spec.name]}.shape[{k}]"
                 yield _raising(f"{place} != {e.size(size)}", place, f"{e.size(size)}")
     for sign, left, right in size_rules(world):

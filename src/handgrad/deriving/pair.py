@@ -226,16 +226,25 @@ class _Writing:
         unpacked, e.lines = e.lines[: self.start], e.lines[self.start :]
         inputs = self.pair.traced.inputs
         names = {spec.name: e.variables[id(inputs[spec.path])] for spec in self.arguments.specs}
-        checks = list(dict.fromkeys(guards.checks(e, self.arguments, self.world, names)))
         given = {s.letter for s in self.arguments.settings if s.letter and len(s.path) == 1}
+        inside = {
+            s.letter: self.arguments.text(s.path)
+            for s in self.arguments.settings
+            if s.letter and len(s.path) > 1
+        }
+        arrays = [(names[spec.name], spec.shape) for spec in self.arguments.specs]
+        asked = {x for _, shape in arrays for size in shape for x in size.letters}
+        found = {
+            *given,
+            *inside,
+            *letters_from(arrays, asked, dict.fromkeys((*given, *inside), "")),
+        }
+        checks = list(dict.fromkeys(guards.checks(e, self.arguments, self.world, names, found)))
         counted = {each.letter for each in self.world.masks.values()} | set(self.world.counters)
         wanted = [x for x in e.names.letters if x not in given and x not in counted]
-        arrays = [(names[spec.name], spec.shape) for spec in self.arguments.specs]
         known = {x: e.names.letters[x] for x in given if x in e.names.letters}
         sources = letters_from(arrays, wanted, known)
-        for setting in self.arguments.settings:
-            if setting.letter and len(setting.path) > 1:
-                sources[setting.letter] = self.arguments.text(setting.path)
+        sources |= inside
         for letter in wanted:
             if letter not in sources:
                 raise refused(
