@@ -57,3 +57,14 @@ def test_a_derived_backward_is_derived(function, arrays):
     # A backward is linear in dy: its gradient there, times dy, is itself.
     wanted = sum(map(np.vdot, vectors, several))
     np.testing.assert_allclose(sum(map(np.vdot, pulled, dys)), wanted)
+
+
+def _embedded(x, t, w):
+    """What is kept has two columns for each of half as many frequencies."""
+    turned = t[:, None] * np.exp(-np.arange(w.shape[0] // 2))[None]
+    return np.tanh(x + np.hstack((np.sin(turned), np.cos(turned))) @ w)
+
+
+def test_a_length_that_the_cache_does_not_tell_is_not_asked_for():
+    derived = hg.derive(_embedded, x=("N", "D"), t=("N",), w=("C", "D"), wrt=["x", "w"])
+    assert "def backward" in hg.derive(derived.backward).backward_source

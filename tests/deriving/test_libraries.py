@@ -112,6 +112,38 @@ def _of_settings(x, theta=0.5, eps=1.0, alpha=2.1):
     return (theta / eps) ** (alpha - x)
 
 
+_TABLE = np.array([0.1, 1 / 3])
+
+
+def _near(x, cutoff=1.3):
+    """A number of settings in front of truths that are a factor of floats."""
+    return 0.5 * (np.cos(x * np.pi / cutoff) + 1.0) * (x < cutoff)
+
+
+def _of_tables(x):
+    """Tables of floats and of complex numbers that no binary fraction is."""
+    return np.abs(x[:, :2] * (_TABLE + 1j)) ** 2 * np.outer(x[:, 0], _TABLE)
+
+
+def _below(x, lo=-3, hi=2):
+    """Bounds that are whole numbers below zero."""
+    return np.exp(np.clip(x, lo, hi))
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+@pytest.mark.parametrize(
+    ("forward", "given"),
+    [
+        (_near, {"x": ("N",)}),
+        (_of_tables, {"x": ("N", "D")}),
+        (_below, {"x": ("N", "D")}),
+    ],
+)
+def test_a_source_has_the_values_of_that_for_numpy(forward, given, library):
+    pytest.importorskip(library)
+    assert "def backward" in hg.derive(forward, **given).to(library)
+
+
 @pytest.mark.parametrize(
     ("forward", "given"),
     [

@@ -303,3 +303,26 @@ def test_a_wrong_product_is_refused(name, monkeypatch):
     wrong.__set_name__(Second, "function")
     with pytest.raises(hg.errors.ArgumentError, match="the product with the"):
         getattr(derived, name)
+
+
+def _rounds_in_rounds(x, w):
+    h = np.zeros(x.shape[1])
+    for t in range(len(x)):
+        for k in range(len(w)):
+            h = np.tanh(h * w[k] + x[t])
+    return h
+
+
+def test_loops_in_loops_carry_what_is_read_of_them():
+    derived = hg.derive(_rounds_in_rounds, x=("T", "D"), w=("K", "D"))
+    assert "dw" not in derived.jvp_source
+    assert "dx_before" not in derived.hvp_source
+    rng = np.random.default_rng(0)
+    arrays, along = ([rng.standard_normal(s) for s in ((4, 3), (5, 3))] for _ in range(2))
+    ahead, behind = ([a + h * b for a, b in zip(arrays, along, strict=True)] for h in (1e-6, -1e-6))
+    change = (_rounds_in_rounds(*ahead) - _rounds_in_rounds(*behind)) / 2e-6
+    np.testing.assert_allclose(derived.jvp(tuple(along), *arrays), change, atol=1e-8)
+    dy = rng.standard_normal(3)
+    one, two = (derived.backward(dy, derived.forward(*each)[1]) for each in (ahead, behind))
+    for found, up, down in zip(derived.hvp(tuple(along), dy, *arrays), one, two, strict=True):
+        np.testing.assert_allclose(found, (up - down) / 2e-6, atol=1e-8)

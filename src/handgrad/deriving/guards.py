@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from handgrad.deriving.arguments import Arguments, is_bare, parts_of
@@ -64,8 +64,13 @@ def fixed_letters(world: World) -> dict[str, int]:
     return found
 
 
-def checks(e: Emitter, arguments: Arguments, world: World, names: dict[str, str]) -> Iterator[str]:
-    """Statements that raise a ValueError with one sentence; `names` are the arrays' variables."""
+def checks(
+    e: Emitter, arguments: Arguments, world: World, names: dict[str, str], letters: Collection[str]
+) -> Iterator[str]:
+    """Statements that raise a ValueError with one sentence.
+
+    names: the arrays' variables. letters: those that the arguments tell.
+    """
     for setting in arguments.settings:
         if setting.letter or setting.is_free:
             continue
@@ -78,13 +83,13 @@ def checks(e: Emitter, arguments: Arguments, world: World, names: dict[str, str]
             test = f"{place} is not None and {shown} != {known!r}"
         else:
             test = f"{place} {'is not' if own in ('None', 'True', 'False') else '!='} {own}"
-        yield from _raising(test, place, own)
+        yield _raising(test, place, own)
     given = {setting.letter for setting in arguments.settings if setting.letter}
     for spec in arguments.specs:
         for k, size in enumerate(spec.shape):
-            if size != Size.of(str(size)) or str(size) in given:
+            if (size != Size.of(str(size)) or str(size) in given) and size.letters <= set(letters):
                 place = f"{names[spec.name]}.shape[{k}]"
-                yield from _raising(f"{place} != {e.size(size)}", place, f"{e.size(size)}")
+                yield _raising(f"{place} != {e.size(size)}", place, f"{e.size(size)}")
     for sign, left, right in size_rules(world):
         if sign == "<=" and _always(right - left, arguments.letters):
             continue
@@ -93,7 +98,7 @@ def checks(e: Emitter, arguments: Arguments, world: World, names: dict[str, str]
             left, right = right, left
         one, other = e.size(left), e.size(right)
         allowed = other if sign == "==" else f"{one} {sign} {other}"
-        yield from _raising(f"{one} {_OPPOSITE[sign]} {other}", one, allowed)
+        yield _raising(f"{one} {_OPPOSITE[sign]} {other}", one, allowed)
 
 
 def _always(size: Size, lengths: Collection[str]) -> bool:
@@ -130,12 +135,12 @@ class ValueGuards:
         )
 
 
-def _raising(test: str, what: str, allowed: str) -> Sequence[str]:
+def _raising(test: str, what: str, allowed: str) -> str:
     quoted = allowed.replace('"', "'").replace("{", "{{").replace("}", "}}")
     return (
-        f"    if {test}:",
+        f"    if {test}:\n"
         f'        raise ValueError(f"{what.replace(chr(34), chr(39))} is {{{what}}}; '
-        f'allowed: {quoted}")',
+        f'allowed: {quoted}")'
     )
 
 

@@ -136,8 +136,10 @@ class _Writing:
         backs = [b.variables[id(n)] for _, n in cache]
         numbers = [e.names.letter(x) for x in carried]
         own = [b.names.letters[x] for x in carried]
-        unpacking = self._unpacking(backs, own)
-        packed = self._packed(names, numbers)
+        below = {s.letter for s in self.arguments.settings if s.letter and s.value < 0}
+        signs = ["-" if x in below else "" for x in carried]
+        unpacking = self._unpacking(backs, own, signs)
+        packed = self._packed(names, numbers, signs)
         lines = [*unpacking, *(f"    {b.names.letters[x]} = {text}" for x, text in read.items())]
         self._count_masks()
         forward = self._signature() + self._head()
@@ -165,12 +167,15 @@ class _Writing:
             text = f"len({text})" if each.once else f"int({text})"
             e.lines.insert(at, f"    {own} = {text}")
 
-    def _unpacking(self, backs: Sequence[str], own: Sequence[str]) -> list[str]:
+    def _unpacking(
+        self, backs: Sequence[str], own: Sequence[str], signs: Sequence[str]
+    ) -> list[str]:
         b, found = self.b, []
         if not self.library.changes and own:  # a shape is known before the numbers are
             sizes = b.names.fresh("sizes")
             found += [f"    {_unpacked([*backs, sizes])} = cache"]
             found += [f"    _, {', '.join(own)} = {sizes}.shape"]
+            found += [f"    {x} = -{x}" for x, sign in zip(own, signs, strict=True) if sign]
         elif backs or own:
             found += [f"    {_unpacked([*backs, *own])} = cache"]
         cotangents = [b.variables[id(c)] for c in self.pair.cotangents]
@@ -178,9 +183,10 @@ class _Writing:
             found.append(f"    {', '.join(cotangents)} = dy")
         return found
 
-    def _packed(self, names: Sequence[str], numbers: Sequence[str]) -> str:
+    def _packed(self, names: Sequence[str], numbers: Sequence[str], signs: Sequence[str]) -> str:
         if not self.library.changes and numbers:
-            sizes = f"{self.e.alias}.empty((0, {', '.join(numbers)}))"
+            lengths = ", ".join(f"{sign}{x}" for sign, x in zip(signs, numbers, strict=True))
+            sizes = f"{self.e.alias}.empty((0, {lengths}))"
             return _tuple([*names, sizes])
         return _tuple([*names, *numbers])
 
@@ -220,16 +226,25 @@ class _Writing:
         unpacked, e.lines = e.lines[: self.start], e.lines[self.start :]
         inputs = self.pair.traced.inputs
         names = {spec.name: e.variables[id(inputs[spec.path])] for spec in self.arguments.specs}
-        checks = list(guards.checks(e, self.arguments, self.world, names))
         given = {s.letter for s in self.arguments.settings if s.letter and len(s.path) == 1}
+        inside = {
+            s.letter: self.arguments.text(s.path)
+            for s in self.arguments.settings
+            if s.letter and len(s.path) > 1
+        }
+        arrays = [(names[spec.name], spec.shape) for spec in self.arguments.specs]
+        asked = {x for _, shape in arrays for size in shape for x in size.letters}
+        found = {
+            *given,
+            *inside,
+            *letters_from(arrays, asked, dict.fromkeys((*given, *inside), "")),
+        }
+        checks = list(dict.fromkeys(guards.checks(e, self.arguments, self.world, names, found)))
         counted = {each.letter for each in self.world.masks.values()} | set(self.world.counters)
         wanted = [x for x in e.names.letters if x not in given and x not in counted]
-        arrays = [(names[spec.name], spec.shape) for spec in self.arguments.specs]
         known = {x: e.names.letters[x] for x in given if x in e.names.letters}
         sources = letters_from(arrays, wanted, known)
-        for setting in self.arguments.settings:
-            if setting.letter and len(setting.path) > 1:
-                sources[setting.letter] = self.arguments.text(setting.path)
+        sources |= inside
         for letter in wanted:
             if letter not in sources:
                 raise refused(

@@ -23,6 +23,7 @@ from handgrad.deriving.reverse import gradient, linear_in
 from handgrad.deriving.samples import Sampler, called
 from handgrad.deriving.substitution import widened
 from handgrad.deriving.traced import Traced
+from handgrad.deriving.unread import without_unread
 from handgrad.deriving.written import Written
 from handgrad.program.node import Node, Program, within
 
@@ -103,7 +104,7 @@ def _written(
     arguments = Arguments(
         {**parameters, **traced.arguments.parameters}, {**trees, **traced.arguments.trees}
     )
-    everything = widened(outputs, traced.world)
+    everything = without_unread(widened(outputs, traced.world))
     program = Program([*traced.program.inputs, *inputs.values()], everything)
     whole = replace(
         traced, arguments=arguments, program=program, inputs={**traced.inputs, **inputs}

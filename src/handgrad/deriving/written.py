@@ -57,6 +57,8 @@ class Written:
             found += e.names.imports
             if self.library.name != "torch":
                 found.append(self.library.imports.format(e.alias))
+                if any(e.table_home(each) == "numpy" for each in e.tables.values()):
+                    found.append("import numpy")
             else:
                 found.append("import torch" + (f" as {e.alias}" if e.alias != "torch" else ""))
         plain = dict.fromkeys(found)
@@ -68,11 +70,12 @@ class Written:
         for e in self.emitters:
             for name, value in e.tables.items():
                 values = np.asarray(value)
-                is_torch = self.library.name == "torch"
-                make = "tensor" if is_torch else "array"
+                home = e.table_home(values)
+                make = "tensor" if self.library.name == "torch" else "array"
                 # PyTorch makes numbers of Python single.
-                kind = f", dtype={e.alias}.float64" if is_torch and values.dtype.kind == "f" else ""
-                lines.append(f"{name} = {e.alias}.{make}({_listed(values, e)}{kind})")
+                is_single = make == "tensor" and values.dtype.kind in "fc"
+                kind = f", dtype={home}.{values.dtype.name}" if is_single else ""
+                lines.append(f"{name} = {home}.{make}({_listed(values, home)}{kind})")
         return list(dict.fromkeys(lines))
 
     def module(self, extra: str = "", imports: tuple[str, ...] = ()) -> str:
@@ -116,9 +119,9 @@ def run_source(source: str, name: str) -> dict[str, Any]:
     return space
 
 
-def _listed(values: Any, e: Emitter) -> str:
+def _listed(values: Any, home: str) -> str:
     """An array as nested lists."""
     text = repr(values.tolist())
     for word in ("inf", "nan"):
-        text = re.sub(rf"\b{word}\b", f"{e.alias}.{word}", text)
+        text = re.sub(rf"\b{word}\b", f"{home}.{word}", text)
     return text

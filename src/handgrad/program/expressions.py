@@ -206,7 +206,9 @@ class Expressions(ABC):
         if len(node.args) == 1:
             return f"{sign}{self.operand(node, node.args[0], precedence - 1)}", precedence
         left, right = node.args
-        again = self.loose and right.op == node.op and sign in "+*" and self._may_follow(right)
+        again = (
+            self.loose and right.op == node.op and sign in "+*" and self._may_follow(left, right)
+        )
         below = precedence if precedence == 3 or sign == "**" else precedence - 1
         first = self.operand(node, left, below)
         second = self.operand(node, right, precedence - 1 if again else precedence)
@@ -214,12 +216,15 @@ class Expressions(ABC):
             second = self.text(right)
         return f"{first} {sign} {second}", precedence
 
-    def _may_follow(self, node: Node) -> bool:
+    def _may_follow(self, left: Node, node: Node) -> bool:
         """Return whether the first operand is the same behind a factor: a product of matrices, or
-        a quotient that is cut off, would take that in.
+        a quotient that is cut off, would take that in, and truths behind a number would become
+        floats of the library's usual type.
         """
         while node.op in ("add", "multiply", "divide") and id(node) not in self.variables:
             node = node.args[0]
+        if node.kind == "b" and self.is_number(left):
+            return False
         return node.op not in _TAKING or self.expression(node)[1] > 6
 
     def operand(self, node: Node, operand: Node, above: int = 0) -> str:
@@ -281,11 +286,19 @@ class Expressions(ABC):
         if not name:
             name = self.names.fresh(node.name or "table")
             self.tables[name] = value
-        if node.kind != "f" or not self.like:
+        if node.kind not in "fc" or not self.like:
             return name, 9
         if self.library.name == "torch":
-            return f"{name}.to({self.like})", 9
+            own = self.like if node.kind == "f" else f"{self.float}.to_complex()"
+            return f"{name}.to({own})", 9
+        if node.kind == "c":
+            return (f"{self.alias}.asarray({name})" if self.library.name == "jax" else name), 9
         return f"{self.alias}.asarray({name}, dtype={self.float})", 9
+
+    def table_home(self, values: Any) -> str:
+        """The module that makes a table: NumPy for JAX, which may make floats single."""
+        is_real = values.dtype.kind in "fc"
+        return "numpy" if self.library.name == "jax" and is_real else self.alias
 
     def call(self, helper: str, args: Iterable[Node], **keywords: Any) -> str:
         """A call of a function that the source defines for itself."""

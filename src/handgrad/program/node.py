@@ -162,6 +162,44 @@ class Selection(NamedTuple):
     def number(self, values: Any) -> int:
         return len(np.unique(values)) if self.once else int(np.count_nonzero(values))
 
+    def is_of(self, values: Any, once: bool) -> bool:
+        own = np.asarray(self.node.value)
+        return self.once == once and np.array_equal(own if once else own != 0, values)
+
+
+class Signatures:
+    """Numbers of computations: equal ones have one, in whichever rounds of loops they stand."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._known: dict[int, tuple[Node, int]] = {}
+
+    def of(self, node: Node) -> int:
+        waiting = [node]
+        while waiting:
+            last = waiting[-1]
+            missing = [a for a in last.args if id(a) not in self._known]
+            waiting += missing
+            if not missing:
+                waiting.pop()
+                told = self._told(last)
+                self._known[id(last)] = last, self._numbers.setdefault(told, len(self._numbers))
+        return self._known[id(node)][1]
+
+    def _told(self, node: Node) -> Any:
+        now: dict[str, Size | int] = {f"t{depth}": i for depth, (_, i) in enumerate(node.rounds)}
+        args = [
+            str(replaced(a.attrs["size"], now)) if a.op == "size" else self._known[id(a)][1]
+            for a in node.args
+        ]
+        if node.op in ("input", "loop"):
+            return id(node)
+        if node.op == "table":
+            value = np.asarray(node.value)
+            return value.dtype.str, value.shape, value.tobytes()
+        attrs = {name: replaced(each, now) for name, each in node.attrs.items()}
+        return node.op, tuple(args), repr(sorted(attrs.items()))
+
 
 class World:
     """All that a trace knows besides its nodes."""
@@ -187,6 +225,7 @@ class World:
         #: Of each loop traced: how many rounds, in letters and in number.
         self.counts: dict[int, tuple[Size, int]] = {}
         self.masks: dict[Any, Selection] = {}  # letters of how many a mask selects
+        self.signatures = Signatures()
         self.known: dict[Any, Node] = {}  # equal nodes are one, outside a trace
 
     def length(self, size: Size | int) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from opcode import opname
 from typing import Any
 
-from handgrad.program.node import Node, world
+from handgrad.program.node import Node, World, world
 from handgrad.program.sizes import Size
 
 
@@ -97,12 +97,14 @@ def rounds(count: Size | int, element: Callable[[Size], Any]) -> Iterator[Any]:
             yield element(Size.of(letter))
         whole = True
     finally:
-        _leave(number, whole)
+        _leave(w, number, whole)
 
 
-def _leave(number: int, whole: bool) -> None:
-    """Marks the end of a loop, and of those inside that were left with it."""
-    w = world()
+def _leave(w: World, number: int, whole: bool) -> None:
+    """Marks the end of a loop, and of those inside that were left with it.
+
+    A refusal keeps the generator, which then ends after its trace.
+    """
     if w.events is None or all(n != number for n, _ in w.open):
         return
     while True:

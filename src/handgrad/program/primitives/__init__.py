@@ -1,7 +1,5 @@
 """One record a primitive, one file a family, each with NumPy's signatures of its functions."""
 
-from contextlib import suppress
-
 from handgrad.program.primitives import accumulate as accumulate
 from handgrad.program.primitives import analytic as analytic
 from handgrad.program.primitives import contract as contract
@@ -21,14 +19,12 @@ from handgrad.program.primitives import order as order
 from handgrad.program.primitives import rearrange as rearrange
 from handgrad.program.primitives import reduce as reduce
 from handgrad.program.primitives import repeating as repeating
+from handgrad.program.primitives import scipy_fft as scipy_fft
 from handgrad.program.primitives import scipy_linalg as scipy_linalg
+from handgrad.program.primitives import scipy_special as scipy_special
 from handgrad.program.primitives import select as select
 from handgrad.program.primitives import signals as signals
 from handgrad.program.primitives import special as special
 from handgrad.program.primitives import statistics as statistics
 from handgrad.program.primitives import structured as structured
 from handgrad.program.primitives import triangles as triangles
-
-with suppress(ImportError):  # users without SciPy don't call its functions
-    from handgrad.program.primitives import scipy_fft as scipy_fft
-    from handgrad.program.primitives import scipy_special as scipy_special

@@ -91,15 +91,23 @@ def slice_size(part: slice, size: Size) -> Size:
 def mask_size(node: Node, *, once: bool = False) -> Size:
     """The letter of how many elements a mask selects, or of how many differ, counted once.
 
-    Masks of one value share it.
+    Masks that are computed alike share it. One that is built again may be another computation:
+    it is known by its values, if these tell.
     """
     w = world()
     if not w.has_numbers:
         w.refuse("a mask selects as many elements as its values say")
     values = np.asarray(node.value) if once else np.asarray(node.value) != 0
-    key = (once, values.shape, values.tobytes())
+    key = (once, w.signatures.of(node))
+    if key not in w.masks and w.events is None:
+        same = [each for each in w.masks.values() if each.is_of(values, once)]
+        if len({each.letter for each in same}) > 1:
+            w.refuse("masks that are alike on the example alone; give one where they differ")
+        if same:
+            w.masks[key] = same[0]
     if key not in w.masks:
-        letter = f"count_{len(w.masks) + 1}" if w.masks else "count"
+        count = len({each.letter for each in w.masks.values()})
+        letter = f"count_{count + 1}" if count else "count"
         w.masks[key] = Selection(letter, node, once)
         w.lengths[letter] = w.masks[key].number(values)
     return Size.of(w.masks[key].letter)

@@ -17,7 +17,7 @@ from handgrad.program.primitives.record import (
     record,
     triangle,
 )
-from handgrad.program.primitives.table import FUNCTIONS, known, refuse
+from handgrad.program.primitives.table import FUNCTIONS, known, module_of_scipy, refuse
 from handgrad.program.sizes import ONE, Size
 
 Shape = tuple[Size, ...]
@@ -173,9 +173,7 @@ def triangular_torch(e: Any, n: Node) -> str:
 
 
 def triangular_value(a: Any, b: Any, lower: bool, unit: bool) -> Any:
-    import scipy.linalg
-
-    return scipy.linalg.solve_triangular(a, b, lower=lower, unit_diagonal=unit)
+    return module_of_scipy("linalg").solve_triangular(a, b, lower=lower, unit_diagonal=unit)
 
 
 def triangular_vjp(g: Node, y: Node, a: Node, b: Node, lower: bool, unit: bool) -> Gradients:

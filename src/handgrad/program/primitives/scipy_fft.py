@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import scipy.fft
 
 from handgrad.program.arranging import axis_of
 from handgrad.program.node import Node, as_node, build
@@ -11,14 +10,16 @@ from handgrad.program.primitives.fixed import constant
 from handgrad.program.primitives.index import section
 from handgrad.program.primitives.joining import concatenate
 from handgrad.program.primitives.rearrange import moveaxis
-from handgrad.program.primitives.table import FUNCTIONS, applied, known, refuse
+from handgrad.program.primitives.table import FUNCTIONS, applied, known, module_of_scipy, refuse
 from handgrad.program.sizes import Size
+
+scipy_fft = module_of_scipy("fft")
 
 for _name in ("fft", "ifft", "rfft", "irfft"):
     for _ending in ("", "2", "n"):
-        known(getattr(scipy.fft, _name + _ending))(FUNCTIONS[getattr(np.fft, _name + _ending)])
+        known(getattr(scipy_fft, _name + _ending))(FUNCTIONS[getattr(np.fft, _name + _ending)])
 for _name in ("fftshift", "ifftshift", "fftfreq", "rfftfreq"):
-    known(getattr(scipy.fft, _name))(FUNCTIONS[getattr(np.fft, _name)])
+    known(getattr(scipy_fft, _name))(FUNCTIONS[getattr(np.fft, _name)])
 
 
 def _turns(points: Size, sign: int) -> Node:
@@ -70,24 +71,24 @@ def _transformed(x: Any, kind: Any, n: Any, axis: Any, norm: Any, *, back: bool)
     return moveaxis(y, -1, along)
 
 
-@known(scipy.fft.dct)
+@known(scipy_fft.dct)
 def dct(x: Any, type: Any = 2, n: Any = None, axis: Any = -1, norm: Any = None, **_: Any) -> Node:
     return _transformed(x, type, n, axis, norm, back=False)
 
 
-@known(scipy.fft.idct)
+@known(scipy_fft.idct)
 def idct(x: Any, type: Any = 2, n: Any = None, axis: Any = -1, norm: Any = None, **_: Any) -> Node:
     return _transformed(x, type, n, axis, norm, back=True)
 
 
-@known(scipy.fft.dctn)
+@known(scipy_fft.dctn)
 def dctn(
     x: Any, type: Any = 2, s: Any = None, axes: Any = None, norm: Any = None, **_: Any
 ) -> Node:
     return _over_axes(dct, x, type, s, axes, norm)
 
 
-@known(scipy.fft.idctn)
+@known(scipy_fft.idctn)
 def idctn(
     x: Any, type: Any = 2, s: Any = None, axes: Any = None, norm: Any = None, **_: Any
 ) -> Node:

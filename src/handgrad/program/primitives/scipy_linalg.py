@@ -1,6 +1,5 @@
 """SciPy's linear algebra where it is installed: matrix exponentials and triangular systems."""
 
-import importlib.util
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,13 @@ from handgrad.program.primitives.index import section
 from handgrad.program.primitives.joining import concatenate
 from handgrad.program.primitives.linalg import det, inv, mT, of_squares, solve
 from handgrad.program.primitives.record import Gradients, Sample, record
-from handgrad.program.primitives.table import FUNCTIONS, known, refuse
+from handgrad.program.primitives.table import FUNCTIONS, known, module_of_scipy, refuse
+
+scipy_linalg = module_of_scipy("linalg")
 
 
 def expm_value(x: Any) -> Any:
-    import scipy.linalg
-
-    return scipy.linalg.expm(x)
+    return scipy_linalg.expm(x)
 
 
 def expm_vjp(g: Node, y: Node, x: Node) -> Gradients:
@@ -85,20 +84,17 @@ def _logm(*_: Any, **__: Any) -> Node:
     )
 
 
-if importlib.util.find_spec("scipy"):
-    import scipy.linalg as scipy_linalg
-
-    known(scipy_linalg.expm)(lambda A: build("expm", A))
-    known(scipy_linalg.solve_triangular)(solve_triangular)
-    known(scipy_linalg.cho_solve)(cho_solve)
-    known(scipy_linalg.cho_factor)(cho_factor)
-    known(scipy_linalg.cholesky)(scipy_cholesky)
-    known(scipy_linalg.inv)(lambda a, **_: inv(a))
-    known(scipy_linalg.det)(lambda a, **_: det(a))
-    known(scipy_linalg.solve)(lambda a, b, **_: solve(a, b))
-    known(scipy_linalg.pinv)(lambda a, **_: pinv(a))
-    known(scipy_linalg.eigh)(lambda a, lower=True, **_: eigh(a, "L" if lower else "U"))
-    known(scipy_linalg.logm, scipy_linalg.sqrtm)(_logm)
-    known(scipy_linalg.norm)(
-        lambda a, ord=None, axis=None, **_: FUNCTIONS[np.linalg.norm](a, ord, axis)
-    )
+known(scipy_linalg.expm)(lambda A: build("expm", A))
+known(scipy_linalg.solve_triangular)(solve_triangular)
+known(scipy_linalg.cho_solve)(cho_solve)
+known(scipy_linalg.cho_factor)(cho_factor)
+known(scipy_linalg.cholesky)(scipy_cholesky)
+known(scipy_linalg.inv)(lambda a, **_: inv(a))
+known(scipy_linalg.det)(lambda a, **_: det(a))
+known(scipy_linalg.solve)(lambda a, b, **_: solve(a, b))
+known(scipy_linalg.pinv)(lambda a, **_: pinv(a))
+known(scipy_linalg.eigh)(lambda a, lower=True, **_: eigh(a, "L" if lower else "U"))
+known(scipy_linalg.logm, scipy_linalg.sqrtm)(_logm)
+known(scipy_linalg.norm)(
+    lambda a, ord=None, axis=None, **_: FUNCTIONS[np.linalg.norm](a, ord, axis)
+)

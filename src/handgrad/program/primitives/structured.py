@@ -1,6 +1,5 @@
 """Matrices whose elements repeat those of a vector, and blocks on a diagonal: SciPy's names."""
 
-import importlib.util
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from handgrad.program.primitives.index import Slot
 from handgrad.program.primitives.joining import concatenate
 from handgrad.program.primitives.rearrange import flip, ravel, reshape
 from handgrad.program.primitives.reduce import part
-from handgrad.program.primitives.table import applied, known
+from handgrad.program.primitives.table import applied, known, module_of_scipy
 from handgrad.program.sizes import ONE, Size
 
 
@@ -62,8 +61,5 @@ def block_diag(*arrs: Any) -> Node:
     return concatenate(rows, 0)
 
 
-if importlib.util.find_spec("scipy"):
-    import scipy.linalg as scipy_linalg
-
-    for _function in (toeplitz, hankel, circulant, block_diag):
-        known(getattr(scipy_linalg, _function.__name__))(_function)
+for _function in (toeplitz, hankel, circulant, block_diag):
+    known(getattr(module_of_scipy("linalg"), _function.__name__))(_function)

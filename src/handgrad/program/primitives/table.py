@@ -4,7 +4,10 @@ A signature takes nodes, sizes and Python's values as NumPy takes arrays, and gi
 """
 
 import ast
+import functools
+import importlib
 import inspect
+import types
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
@@ -27,6 +30,29 @@ TORCH_TYPES = {"f": "torch.float64", "i": "torch.int64", "b": "torch.bool", "c":
 def refuse(reason: str, instead: str = "") -> NoReturn:
     """Ends the trace in one sentence; `instead` is what the user may write."""
     world().refuse(reason + (f"; write {instead}" if instead else ""))
+
+
+class AbsentModule(types.ModuleType):
+    """A module that is not installed: each of its functions says so where it is called."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def absent(*_: Any, **__: Any) -> Any:
+            refuse(f"{self.__name__}.{name} is needed; install SciPy")
+
+        setattr(self, name, absent)
+        return absent
+
+
+@functools.cache
+def module_of_scipy(name: str) -> Any:
+    """A module of SciPy, or in its place one whose functions say that it is not installed."""
+    try:
+        return importlib.import_module(f"scipy.{name}")
+    except ModuleNotFoundError:
+        return AbsentModule(f"scipy.{name}")
 
 
 def known(*functions: Any) -> Callable[[Signature], Signature]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any, Final, NamedTuple
 
+from handgrad.program.primitives.table import module_of_scipy
+from handgrad.program.standins import shown_module
 from handgrad.program.tensors.table import (
     axes,
     enter,
-    shown_scipy,
     torch_function,
     torch_refused,
     xp,
 )
 from handgrad.program.tensors.windows import pad, windows_of
 
-solver: Final = shown_scipy("scipy.linalg")
+solver: Final = shown_module(module_of_scipy("linalg"))
 
 #: Those with PyTorch's arguments, and of which also torch.name is known.
 _SAME: Final = ("det", "inv", "matrix_power", "eigh", "eig", "eigvalsh", "eigvals", "slogdet")

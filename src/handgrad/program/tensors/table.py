@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeVar
@@ -12,7 +11,7 @@ import numpy as np
 
 from handgrad.program.integers import is_whole
 from handgrad.program.node import build
-from handgrad.program.primitives.table import refuse
+from handgrad.program.primitives.table import module_of_scipy, refuse
 from handgrad.program.standins import StandIn, shown_module
 from handgrad.program.tracer import Tracer
 
@@ -28,30 +27,9 @@ TENSOR_METHODS: Final[dict[str, Callable[..., Any]]] = {}
 FORWARDS: Final[dict[str, Callable[..., Any]]] = {}
 
 
-class AbsentModule:
-    """A module that is not installed: each of its functions says so where it is called."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        def absent(*_: Any, **__: Any) -> Any:
-            refuse(f"{self._name}.{name} is needed; install SciPy")
-
-        return absent
-
-
-def shown_scipy(name: str) -> Any:
-    """A module of SciPy as a traced function sees it."""
-    try:
-        return shown_module(importlib.import_module(name))
-    except ModuleNotFoundError:
-        return AbsentModule(name)
-
-
 #: NumPy and SciPy as a traced function sees them.
 xp: Final = shown_module(np)
-special: Final = shown_scipy("scipy.special")
+special: Final = shown_module(module_of_scipy("special"))
 
 
 #: NumPy's names of arguments that PyTorch takes as well, for its own.
