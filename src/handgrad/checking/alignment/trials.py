@@ -103,8 +103,8 @@ class Trials:
     def _from_forward(self, piece: CodePiece) -> Begun | None:
         """The first draw after forward, where a change of this function leaves that as it is.
 
-        None too where backward gives something else when it is run again from there, for what it
-        changes is not put back then.
+        None too where backward raises or gives something else when it is run again from there, for
+        what it changes is not put back then.
         """
         if piece in self._seen.of_forward:
             return None
@@ -120,16 +120,15 @@ class Trials:
                 begun = Begun(y, cache, StateBefore([self.functions, cache]))
             except TooMuchError:
                 return None
-            first = self._outcome(begun)
-            return begun if _is_same_outcome(first, self._outcome(begun)) else None
+            try:
+                first, second = self._again(begun), self._again(begun)
+            except TrialFault:
+                return None
+            return begun if _is_equal(first, second) else None
 
-    def _outcome(self, begun: Begun) -> dict[str, Any] | type:
-        """The gradients from there, or what is raised."""
+    def _again(self, begun: Begun) -> dict[str, Any]:
         begun.after.restore()
-        try:
-            return backward(self.functions, copy.deepcopy(self.runs[0].dy), begun.cache)
-        except TrialFault as fault:
-            return type(fault.__cause__)
+        return backward(self.functions, copy.deepcopy(self.runs[0].dy), begun.cache)
 
     def moved_by(self, change: Change, piece: CodePiece) -> set[str] | None:
         """The gradients of the first draw that a change makes others; None where it raises.
@@ -255,10 +254,8 @@ def _is_same(y: Any, other: Any) -> bool:
     return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
 
-def _is_same_outcome(one: Any, other: Any) -> bool:
-    """Return whether two runs of a backward gave the same gradients, or raised alike."""
-    if not isinstance(one, dict) or not isinstance(other, dict):
-        return one is other
+def _is_equal(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether two runs of a backward gave the same, to the bit."""
     pairs = ((np.asarray(one[name]), np.asarray(other[name])) for name in one)
     return all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
 
