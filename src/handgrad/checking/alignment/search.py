@@ -18,7 +18,7 @@ import numpy as np
 from handgrad.checking.alignment.borrowing import Borrowed
 from handgrad.checking.alignment.changes import Change, Place, probed
 from handgrad.checking.alignment.departures import Departures
-from handgrad.checking.alignment.hits import Hit, Sized, as_named, is_of_name
+from handgrad.checking.alignment.hits import Hit, Sized, adds_number, is_of_name
 from handgrad.checking.alignment.interventions import Interventions
 from handgrad.checking.alignment.linearity import not_linear
 from handgrad.checking.alignment.lines import called
@@ -29,6 +29,7 @@ from handgrad.checking.alignment.standing import Standing
 from handgrad.checking.alignment.trials import Trials
 from handgrad.checking.alignment.unused import idle, unfilled, unused
 from handgrad.checking.alignment.watched import WatchedTarget
+from handgrad.checking.alignment.wording import is_module
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
@@ -48,8 +49,6 @@ _SCALES: Final = frozenset(
 )
 #: The words that a change counts less where it makes the values of its line right.
 _SETTLED: Final = 1.5
-#: The words that a change counts less by which a line computes what its variable is called.
-_NAMED: Final = 1.0
 
 
 class SourceSearch:
@@ -201,13 +200,17 @@ class SourceSearch:
         if self.standing is None:
             return None
         unknown: set[str] = set()
+        constants: set[str] = set()
         for statement, right in self.standing.of.items():
             if not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
                 continue
             if any(piece.in_forward for piece in self._around(statement)):
                 continue
-            names = [each for each in ast.walk(statement) if isinstance(each, ast.Name)]
+            names = [*_names(statement)]
             made = {each.id for each in names if isinstance(each.ctx, ast.Store)}
+            if constants.issuperset({each.id for each in names} - made):
+                constants |= made  # of sizes and numbers alone, of which there are no gradients
+                continue
             if right:
                 unknown -= made
             elif unknown.isdisjoint({each.id for each in names} - made):
@@ -315,7 +318,8 @@ class SourceSearch:
     def _smaller(self, known: Hit) -> list[Hit]:
         """Smaller changes of lines that a known one reads, which put right all that it does.
 
-        Of lines that are names for others, those that are as small.
+        Of lines that are names for others, those that are as small; of all lines where the known
+        change leaves a variable that is computed for nothing.
         """
         assert self.departures is not None
         near = self.departures.near(known.covers) - {known.change.statement}
@@ -323,10 +327,12 @@ class SourceSearch:
         for size, change, piece in self.changes.of(self.pieces, near, weighed=False):
             if size > known.size or self.work.over():
                 break
-            if size > known.size - _SMALLER and not is_of_name(change):
+            if size > known.size - _SMALLER and not is_of_name(change) and not known.forgets:
                 continue
             hit = attempt(partial(self._hit, size, change, piece, known.covers), None)
-            if hit is not None and len(hit.covers) == len(known.covers):
+            if hit is None or len(hit.covers) < len(known.covers):
+                continue
+            if size <= known.size - _SMALLER or not hit.forgets:
                 return [hit]
         return []
 
@@ -440,7 +446,9 @@ class SourceSearch:
         if self.standing is not None:
             # The line behind all others is right whatever is wrong in what it reads.
             settles = 0.0 if follows else self.standing.settles(change, piece)
-            weighed -= _SETTLED * settles + _NAMED * as_named(change)
+            if adds_number(change) and not settles:  # one that puts right by chance is no cause
+                return None
+            weighed -= _SETTLED * settles
         return Hit(change, piece, covers, text, size, weighed, follows)
 
     def _makes_gradient(self, change: Change) -> bool:
@@ -454,3 +462,19 @@ class SourceSearch:
         if self._kept or self.standing is None:  # other lines depart by what is in force already
             return False
         return self.standing.follows(change.statement)
+
+
+def _names(statement: ast.stmt) -> Iterator[ast.Name]:
+    """The names of values in a statement: of no module or function, and not asked for a size."""
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        match waiting.pop():
+            case ast.Attribute(_, "shape" | "size" | "ndim") | ast.Call(ast.Name("len")):
+                pass
+            case ast.Call(ast.Name(), given, named):
+                waiting += [*given, *named]
+            case ast.Name() as name:
+                if not is_module(name):
+                    yield name
+            case other:
+                waiting += ast.iter_child_nodes(other)
