@@ -170,3 +170,53 @@ def a_mean_of_the_sum(dy: Any, cache: Any) -> Any:
 def test_one_word_comes_before_a_product_of_two_factors_left_out() -> None:
     report = hg.check((normalised, a_mean_of_the_sum), normal(5, 3), normal(3))
     assert mended(report) == ["dstd = np.sum(-dy * gamma * centred / std ** 2, axis=0)"]
+
+
+def pooled(x: Any) -> Any:
+    return x.reshape(-1, 2).max(axis=1), x
+
+
+def above_zero_alone(dy: Any, x: Any) -> Any:
+    dx = np.zeros(x.size)
+    for i in range(0, x.size, 2):
+        pair = x.reshape(-1)[i : i + 2]
+        if pair.sum() <= 0.0:
+            continue
+        dx[i + pair.argmax()] = dy[i // 2]
+    return dx.reshape(x.shape)
+
+
+def test_a_number_that_puts_right_by_chance_is_no_cause() -> None:
+    report = hg.check((pooled, above_zero_alone), 0.2 * normal(4, 6))
+    assert report.verdict == "wrong"
+    assert not any("the term 1 is missing" in fault.message for fault in report.faults)
+
+
+def scaled_columns(x: Any, gamma: Any) -> Any:
+    return x * gamma, (x, gamma)
+
+
+def scaled_rows(dy: Any, cache: Any) -> Any:
+    x, gamma = cache
+    return dy * gamma[..., None], (dy * x).sum(0)
+
+
+def test_another_index_is_told_as_one() -> None:
+    report = hg.check((scaled_columns, scaled_rows), normal(4, 4), normal(4, seed=12))
+    assert "another index belongs there: (None, ...) for (..., None)" in report.faults[0].message
+
+
+def with_bias(x: Any, b: Any) -> Any:
+    return x + b, x
+
+
+def summed_and_forgotten(dy: Any, x: Any) -> Any:
+    both = np.sum(dy, axis=0)
+    half = both * 1 / len(x)
+    db = half * 1.0
+    return dy, db
+
+
+def test_a_change_leaves_nothing_that_is_computed_for_nothing() -> None:
+    report = hg.check((with_bias, summed_and_forgotten), normal(4, 3), normal(3, seed=12))
+    assert "both for half" not in report.faults[0].message

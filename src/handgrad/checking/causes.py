@@ -12,6 +12,7 @@ import numpy as np
 from handgrad.checking.alignment.beside import joined
 from handgrad.checking.alignment.told import Told
 from handgrad.checking.alignment.told import faults as changed
+from handgrad.checking.alignment.watched import WatchedTarget, watched
 from handgrad.checking.attempts import attempt
 from handgrad.checking.diagnosis import diagnose
 from handgrad.checking.hypotheses import Draw
@@ -52,16 +53,18 @@ def causes(
     names = (fault.gradient for fault in malformed)
     formless = tuple(name for name in names if done.gradients[name] is not None)
     second = run(functions, done.arrays, rng)
+    # A target that cannot be put back is run as it is alone.
+    seen = None if subject.is_ops_own else watched(functions, done)
     with functions.context():
-        every = wrong + formless
-        draws = draws_of(subject, functions, (done, second), every, setup, rng, compared=compared)
+        every, runs = wrong + formless, (done, second)
+        draws = draws_of(subject, functions, runs, every, setup, rng, seen, compared=compared)
         given = functions.gradients, setup.situation, Work(_HYPOTHESES)
         faults = [*malformed, *diagnose(wrong, draws, *given)]
-        if not subject.is_ops_own:
+        if seen is not None:
             (own,) = rng.spawn(1)  # so that inputs of later situations stay those of the seed
-            runs, none = (done, second), list[Told]()
+            none = list[Told]()
             searched = (draws, runs, every, own, setup.situation, work)
-            changes = attempt(partial(changed, functions, *searched), none)
+            changes = attempt(partial(changed, seen, *searched), none)
             faults = joined(faults, changes)
     faults = [_withheld(functions, each) for each in faults]
     found = [attempt(partial(_not_linear, functions, done, each, rng), each) for each in faults]
@@ -102,10 +105,14 @@ def draws_of(
     wrong: tuple[str, ...],
     setup: Setup,
     rng: np.random.Generator,
+    seen: WatchedTarget | None,
     *,
     compared: bool,
 ) -> tuple[Draw, ...]:
-    """The gradients found and right, and the runs of the op's backward where it is known."""
+    """The gradients found and right, and the runs of the op's backward where it is known.
+
+    Right are the op's own, those of a derivation that differences bear out, or differences.
+    """
     rights: list[dict[str, Any]] = []
     tolerances: list[dict[str, float]] = []
     of_op: list[Program | None] = []
@@ -114,9 +121,7 @@ def draws_of(
             right, program = subject.right(functions, done, setup)
             allowed = {name: 1e-12 * size_of(right[name]) for name in right}
         else:
-            numeric = {
-                name: numeric_gradient(functions, done, name, _ELEMENTS, rng) for name in wrong
-            }
+            numeric = {name: _right(functions, seen, done, name, rng) for name in wrong}
             right = {name: gradient for name, (gradient, _) in numeric.items()}
             allowed = {name: bound for name, (_, bound) in numeric.items()}
             program = None
@@ -137,6 +142,22 @@ def draws_of(
             runs, rights, tolerances, _alike(of_op), strict=True
         )
     )
+
+
+def _right(
+    functions: ForwardBackward,
+    seen: WatchedTarget | None,
+    done: TrialRun,
+    name: str,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, float]:
+    """The right gradient and a bound of its error: derived, or element by element."""
+    (own,) = rng.spawn(1)
+    none: tuple[np.ndarray, float] | None = None
+    derived = None if seen is None else attempt(partial(seen.gradient, done, name, own), none)
+    if derived is not None:
+        return derived
+    return numeric_gradient(functions, done, name, _ELEMENTS, rng)
 
 
 def _alike(programs: list[Program | None]) -> list[Execution | None]:

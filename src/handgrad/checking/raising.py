@@ -13,6 +13,7 @@ import numpy as np
 from handgrad.checking.alignment.raised import meant_to_be
 from handgrad.checking.alignment.search import SourceSearch
 from handgrad.checking.alignment.told import Told, told_by
+from handgrad.checking.alignment.watched import WatchedTarget
 from handgrad.checking.causes import draws_of
 from handgrad.checking.report import Fault
 from handgrad.checking.sample_inputs import Setup
@@ -41,8 +42,9 @@ def explained(
     runs = (_without_gradients(functions, arrays, own), _without_gradients(functions, arrays, own))
     wrong = functions.gradients
     with functions.context():
-        draws = draws_of(subject, functions, runs, wrong, setup, own, compared=False)
-        search = SourceSearch(functions, draws, runs, wrong, own, work, raised=found)
+        seen = WatchedTarget(functions, runs[0])
+        draws = draws_of(subject, functions, runs, wrong, setup, own, seen, compared=False)
+        search = SourceSearch(seen, draws, runs, wrong, own, work, raised=found)
         if isinstance(search.raising, ast.Raise | ast.Assert):
             return [found.fault]  # it says itself what is wrong
         changed = told_by(search, setup.situation)

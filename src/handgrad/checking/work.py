@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from typing import Final
 
 #: Microseconds on a core of today: to make a change of a source, to compile one, to compute an
-#: expression of it, to begin a pass and put back what it changed, to try a hypothesis about values.
+#: expression of it, to begin a pass and put back what it changed, to try a hypothesis about values,
+#: to sweep back through one node of a forward.
 CHANGE: Final = 80.0
 COMPILED: Final = 100.0
 EXPRESSION: Final = 150.0
 PASS: Final = 60.0
 HYPOTHESIS: Final = 100.0
+SWEPT: Final = 10.0
 #: Lines of Python, and elements of arrays in all the operations of a pass, in a microsecond.
 _LINES: Final = 3.0
 _ELEMENTS: Final = 20.0

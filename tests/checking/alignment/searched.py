@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from handgrad.checking.alignment.search import SourceSearch
+from handgrad.checking.alignment.watched import WatchedTarget
 from handgrad.checking.functions import forward_backward
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.trial import numeric_gradient, run
@@ -33,4 +34,4 @@ def searched(planted: Planted, folder: Path) -> SourceSearch:
         for name in functions.gradients
         if not first.agrees(name, first.found[name], with_found=False)
     )
-    return SourceSearch(functions, draws, runs, wrong, rng, Work(5.0))
+    return SourceSearch(WatchedTarget(functions, runs[0]), draws, runs, wrong, rng, Work(5.0))

@@ -29,7 +29,7 @@ PARAMETERS = [
 def told(planted: Planted, folder: Path) -> tuple[tuple[str, ...], list[Fault]]:
     """The wrong gradients, and what is said of them."""
     search = searched(planted, folder)
-    given = search.functions, search.trials.draws, search.runs, search.wrong
+    given = search.seen, search.trials.draws, search.runs, search.wrong
     told = faults(*given, np.random.default_rng(4), "usual", Work(5.0))
     return search.wrong, [each.fault for each in told]
 

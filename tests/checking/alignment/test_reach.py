@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import as_strided as windows
 import handgrad as hg
 from handgrad.checking.alignment.kept import StateBefore
 from handgrad.checking.alignment.pieces import observed
-from handgrad.checking.alignment.search import SourceSearch
+from handgrad.checking.alignment.watched import WatchedTarget
 from handgrad.cli.requests import Request, outcome_of
 from tests.checking.functions import normal
 
@@ -88,13 +88,13 @@ def test_nothing_is_changed_where_a_pass_leaves_arrays_and_python(
     backward: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []
-    own = SourceSearch.pieces.func  # type: ignore[attr-defined]
+    own = WatchedTarget.pieces.func  # type: ignore[attr-defined]
 
-    def pieces(search: SourceSearch) -> Any:
-        found.append(own(search))
+    def pieces(seen: WatchedTarget) -> Any:
+        found.append(own(seen))
         return found[-1]
 
-    monkeypatch.setattr(SourceSearch, "pieces", property(pieces))
+    monkeypatch.setattr(WatchedTarget, "pieces", property(pieces))
     report = hg.check((forward, backward), normal(3, 4))
     assert report.verdict == "wrong"
     assert found

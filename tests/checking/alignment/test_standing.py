@@ -72,6 +72,8 @@ def test_a_forward_without_a_derivation_or_with_another_gradient_has_no_derivati
     x = np.random.default_rng(0).standard_normal((4, 5))
     gradient = 2 * x / (x * x + 1e-6)
     one = np.ones(())
-    assert derivation(made.forward, {"x": x}, one, {"x": gradient}) is not None
-    assert derivation(made.forward, {"x": x}, one, {"x": 2 * gradient}) is None
-    assert derivation(lambda x: sorted(x), {"x": x}, one, {}) is None
+    found = derivation(made.forward, {"x": x}, one)
+    assert found is not None
+    assert found.is_vouched({"x": gradient})
+    assert not found.is_vouched({"x": 2 * gradient})
+    assert derivation(lambda x: sorted(x), {"x": x}, one) is None

@@ -27,7 +27,7 @@ class LoopLines:
 
     def __init__(self) -> None:
         self._allowed = sys.maxsize
-        self._users: dict[str, bool] = {}
+        self._known: dict[CodeType, bool] = {}
         self._taken = 0
         #: The lines of Python of the unchanged run, in loops or not, of users or not.
         self.in_all = 0
@@ -68,12 +68,9 @@ class LoopLines:
         return self._line
 
     def _loops(self, code: CodeType) -> bool:
-        if _BACK.isdisjoint(code.co_code[::2]):
-            return False
-        path = code.co_filename
-        if path not in self._users:
-            self._users[path] = is_users(code)
-        return self._users[path]
+        if code not in self._known:
+            self._known[code] = not _BACK.isdisjoint(code.co_code[::2]) and is_users(code)
+        return self._known[code]
 
 
 @contextmanager

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import cached_property
 
 from handgrad.checking.alignment.changes import Change
-from handgrad.checking.alignment.lines import called
 from handgrad.checking.alignment.pieces import CodePiece
+from handgrad.checking.alignment.unused import unused
 from handgrad.checking.alignment.written import WrittenDiff
 
 #: A change with its size and the function that it is made in.
@@ -32,21 +33,20 @@ class Hit:
     follows: bool = False
 
     @property
-    def rank(self) -> tuple[float, float, bool, bool, bool, bool, bool, int]:
+    def rank(self) -> tuple[float, float, bool, bool, bool, bool, int]:
         text = self.written
         longer = 0 if text is None else len(text.line) - len(" ".join(text.before))
         size = round(self.size) + self.piece.in_forward
         is_alone = not is_of_name(self.change)
-        first = (-len(self.covers), size, self.follows)
-        gives_back = isinstance(self.change.statement, ast.Return)
-        return *first, is_alone, self._is_late, self._is_odd, gives_back, longer
+        late = (self.follows, self.forgets, is_alone, self._is_late)
+        return -len(self.covers), size, *late, longer
 
-    @property
-    def _is_odd(self) -> bool:
-        """Return whether a product gains a term, as a sum may rather."""
-        own = self.change.place.get()
-        is_product = isinstance(own, ast.BinOp) and not isinstance(own.op, ast.Add | ast.Sub)
-        return is_product and self.change.kind == "term missing"
+    @cached_property
+    def forgets(self) -> bool:
+        """Return whether the change leaves a variable that is computed for nothing."""
+        before = unused(self.piece.tree)
+        with self.change.made():
+            return not unused(self.piece.tree) <= before
 
     @property
     def _is_late(self) -> bool:
@@ -74,10 +74,9 @@ def is_of_name(change: Change) -> bool:
     return False
 
 
-def as_named(change: Change) -> bool:
-    """Return whether another function is called, after which what it is kept in is called."""
-    match change.statement, change.place.get(), change.new:
-        case ast.Assign([target]), ast.Call(ast.Attribute(_, old)), ast.Call(ast.Attribute(_, new)):
-            name = called(target)
-            return new != old and new in name and old not in name
+def adds_number(change: Change) -> bool:
+    """Return whether a number is added to what stands there, or taken from it."""
+    match change.new:
+        case ast.BinOp(own, ast.Add() | ast.Sub(), ast.Constant()):
+            return own is change.place.get()
     return False

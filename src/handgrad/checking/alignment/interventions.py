@@ -331,7 +331,9 @@ class Interventions:
         is_share = departed.right.use is not None
         values = [slot.left(is_share=is_share) for slot in departed.slots]
         derived = self.derivations[: len(values)]
-        return words(derived, departed.right, values) or self._mistaken(departed, values)
+        return words(derived, departed.right, values, self.trials.work) or self._mistaken(
+            departed, values
+        )
 
     def _mistaken(self, departed: Departed, values: Sequence[np.ndarray]) -> Words | None:
         """The words for a variable of the user's with which a right value is computed wrongly."""

@@ -48,8 +48,12 @@ class StateBefore:
         try:
             yield
         finally:
-            for restore in self._restored:
-                restore()
+            self.restore()
+
+    def restore(self) -> None:
+        """Put everything back as it was."""
+        for restore in self._restored:
+            restore()
 
     def _held(self, value: Any) -> list[Any]:
         """What a value holds; how it is restored is noted."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking.alignment.pool import Right, SweptForward
+from handgrad.checking.work import EXPRESSION, SWEPT, Work
 from handgrad.program.node import Node
 
 #: Uses of a value of which some may be left out, and values between that may be constants.
@@ -29,12 +30,17 @@ def same(one: Any, other: Any) -> bool:
     return any(bool(np.max(np.abs(a - each)) <= _RELATIVE * size) for each in turned)
 
 
-def words(derivations: Sequence[SweptForward], right: Right, values: Sequence[Any]) -> Words | None:
+def words(
+    derivations: Sequence[SweptForward], right: Right, values: Sequence[Any], work: Work
+) -> Words | None:
     """The sentence for values, one of each derivation, that stand where a right one belongs."""
     first = derivations[0]
     if same(values[0], first.value(right)):
         return None
     for kind, nodes, phrase, value in _readings(first, right, values[0]):
+        work.take(SWEPT * len(first.body) if value in (_without, _not_through) else EXPRESSION)
+        if work.over():
+            return None
         with np.errstate(all="ignore"):
             fits = same(values[0], value(first, right, nodes)) and all(
                 same(

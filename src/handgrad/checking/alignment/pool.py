@@ -279,6 +279,21 @@ class SweptForward:
                 told = False
         return told
 
+    def gradients_of(self, array: np.ndarray) -> list[np.ndarray]:
+        """The gradients of the inputs that have these values, and their sum where it is several."""
+        own = [
+            self.gradients[id(node)].value
+            for node in self.inputs
+            if id(node) in self.gradients and np.array_equal(node.value, array)
+        ]
+        every = [*own, sum(own)] if len(own) > 1 else own
+        return [np.asarray(each, dtype=np.float64) for each in every]
+
+    def is_vouched(self, rights: Mapping[str, np.ndarray]) -> bool:
+        """Return whether gradients that are right are among the values, where they are known."""
+        known = [right for right in rights.values() if np.isfinite(right).all()]
+        return all(self.pool.has(each, _VOUCHED) is not False for each in known)
+
     def like(self, node: Node, other: SweptForward) -> Node:
         """The node here that stands where one stands in another derivation of the forward."""
         return self._nodes[other._numbers[id(node)]]
@@ -306,8 +321,9 @@ class SweptForward:
     def without(self, node: Node, cut: Iterable[Node]) -> Any:
         """The gradient of a node where nothing comes back through some others; None if nothing."""
         gradients = dict(self._seeds)
+        made = depends(self.body, [node])  # what else there is gives it nothing
         with self._at_work():
-            sweep(self.body, gradients, self._live - {*map(id, cut)})
+            sweep(self.body, gradients, self._live & made - {*map(id, cut)})
         return gradients[id(node)].value if id(node) in gradients else None
 
     def shares(self, node: Node) -> list[tuple[Node, Any]]:
@@ -386,21 +402,13 @@ def is_context(value: Any) -> bool:
 
 
 def derivation(
-    function: Callable[..., Any],
-    given: Mapping[str, Any],
-    dy: Any,
-    rights: Mapping[str, np.ndarray],
+    function: Callable[..., Any], given: Mapping[str, Any], dy: Any
 ) -> SweptForward | None:
-    """The derivation of a forward; None where it has none.
-
-    rights: gradients by differences, of which each has to be among its values.
-    """
+    """The derivation of a forward; None where it has none."""
     try:
-        found = SweptForward(function, given, dy)
+        return SweptForward(function, given, dy)
     except Exception:  # of a form that has no derivation
         return None
-    known = [right for right in rights.values() if np.isfinite(right).all()]
-    return found if all(found.pool.has(each, _VOUCHED) is not False for each in known) else None
 
 
 def _traced(value: Any, inputs: list[Node], name: str, depth: int = 0) -> Any:

@@ -133,12 +133,16 @@ def _of_elements(
         if len(elements) <= _MOST_ELEMENTS:
             swapped = [*elements]
             swapped[i], swapped[j] = elements[j], elements[i]
+            new = kind(swapped, ast.Load())
             part = f"{said(elements[i])} and {said(elements[j])}"
             phrase = "{} come back in each other's place"
             name = "gradients swapped"
-            if not returned:
+            if place.field == "slice":
+                name, phrase = "wrong axis", "another index belongs there: {}"
+                part = f"{ast.unparse(new)} for {ast.unparse(place.get())}"
+            elif not returned:
                 name, phrase = "operands swapped", "{} stand in each other's place, in wrong order"
-            yield kind(swapped, ast.Load()), name, part, phrase
+            yield new, name, part, phrase
     numbers = [each.value for each in elements if isinstance(each, ast.Constant)]
     if len(numbers) != len(elements) or not all(type(each) is int for each in numbers):
         return

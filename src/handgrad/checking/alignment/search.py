@@ -7,36 +7,34 @@ after another.
 from __future__ import annotations
 
 import ast
-import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from handgrad.checking.alignment.borrowing import Borrowed
 from handgrad.checking.alignment.changes import Change, Place, probed
 from handgrad.checking.alignment.departures import Departures
-from handgrad.checking.alignment.hits import Hit, Sized, as_named, is_of_name
+from handgrad.checking.alignment.hits import Hit, Sized, adds_number, is_of_name
 from handgrad.checking.alignment.interventions import Interventions
 from handgrad.checking.alignment.linearity import not_linear
 from handgrad.checking.alignment.lines import called
 from handgrad.checking.alignment.listed import SizedChanges
-from handgrad.checking.alignment.pieces import Call, CodePiece, observed, pieces
-from handgrad.checking.alignment.pool import SweptForward, derivation
+from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.raised import raising_line, with_makers
 from handgrad.checking.alignment.standing import Standing
 from handgrad.checking.alignment.trials import Trials
 from handgrad.checking.alignment.unused import idle, unfilled, unused
+from handgrad.checking.alignment.watched import WatchedTarget
+from handgrad.checking.alignment.wording import is_module
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
-from handgrad.checking.trial import TrialFault, TrialRun, backward
-from handgrad.checking.trial import forward as run_forward
+from handgrad.checking.trial import TrialFault, TrialRun
 from handgrad.checking.work import Work
-from handgrad.forward_backward import ForwardBackward
 
 #: Changes of so many words more are told as rivals of the smallest.
 NEAR: Final = 2.0
@@ -51,8 +49,6 @@ _SCALES: Final = frozenset(
 )
 #: The words that a change counts less where it makes the values of its line right.
 _SETTLED: Final = 1.5
-#: The words that a change counts less by which a line computes what its variable is called.
-_NAMED: Final = 1.0
 
 
 class SourceSearch:
@@ -60,7 +56,7 @@ class SourceSearch:
 
     def __init__(
         self,
-        functions: ForwardBackward,
+        seen: WatchedTarget,
         draws: Sequence[Draw],
         runs: Sequence[TrialRun],
         wrong: Sequence[str],
@@ -70,9 +66,9 @@ class SourceSearch:
     ) -> None:
         """raised: what backward ends with, of which there are no gradients then."""
         self.work, self._raised = work, raised
-        self.functions, self.runs = functions, runs
+        self.seen, self.runs = seen, runs
         self.wrong = tuple(wrong)
-        self.trials = Trials(functions, draws, runs, wrong, rng, work)
+        self.trials = Trials(seen, draws, runs, wrong, rng, work)
         #: The changes that are in force, or were tried to be.
         self._kept = 0
         #: A long change that is told where there is none other.
@@ -82,30 +78,14 @@ class SourceSearch:
     @cached_property
     def pieces(self) -> list[CodePiece]:
         """The user's functions that run in a pass; none where it leaves arrays and Python."""
-        return self._seen[0]
-
-    @property
-    def _entry(self) -> Call | None:
-        """The first call of forward's."""
-        return self._seen[1]
-
-    @cached_property
-    def _seen(self) -> tuple[list[CodePiece], Call | None]:
-        done = self.runs[0]
-        with self.trials.kept.put_back():
-            before = observed(lambda: run_forward(self.functions, done.arrays))
-            _, cache = before.result
-            dy = copy.deepcopy(done.dy)
-            after = observed(partial(_until_it_raises, self.functions, dy, cache))
-        if before.leads_out or after.leads_out:
-            return [], None
-        return pieces(before.calls, after.calls), next(iter(before.calls.values()), None)
+        return self.seen.pieces
 
     @cached_property
     def standing(self) -> Standing | None:
         """The lines of backward by their values, None where the forward cannot be derived."""
-        derived = self._derived(self.runs[0], self._entry, self.trials.draws[0].right)
-        if derived is None:
+        done = self.runs[0]
+        derived = self.seen.swept(done)
+        if derived is None or not self.seen.is_vouched(done, self.trials.draws[0].right):
             return None
         standing = Standing(derived, self.trials, self.pieces)
         if self.raising is not None:  # it makes no right value
@@ -117,31 +97,14 @@ class SourceSearch:
         """The search by right values of lines, None where the forward cannot be derived."""
         if self.standing is None:
             return None
-        draws: list[tuple[TrialRun, Call | None]] = [(self.runs[1], self._entry)]
-        if self.trials.moved is not None:
-            moved = self.trials.moved.done
-            with self.trials.kept.put_back():
-                calls = observed(lambda: run_forward(self.functions, moved.arrays)).calls
-            draws.append((moved, next(iter(calls.values()), None)))
-        others = [self._derived(done, entry, {}) for done, entry in draws]
+        draws = (
+            [self.runs[1]] if self.trials.moved is None else [self.runs[1], self.trials.moved.done]
+        )
+        others = [self.seen.swept(done) for done in draws]
         found = [self.standing.derived, *(each for each in others if each is not None)]
         if len(found) <= len(draws) or len({len(each.rights) for each in found}) > 1:
             return None
         return Departures(Interventions(self.pieces, self.trials, found), self.borrowed)
-
-    def _derived(
-        self, done: TrialRun, entry: Call | None, right: Mapping[str, Any]
-    ) -> SweptForward | None:
-        own = [piece for piece in self.pieces if entry is not None and piece.code is entry.code]
-        if not own or entry is None:
-            return None
-        dy = done.dy
-        if all(each.in_forward for each in self.pieces) and np.size(dy) == 1:
-            # Gradients made beside the loss know no dy: what comes back is times dy.
-            right = {name: each / float(dy) for name, each in right.items()}
-            dy = np.ones_like(dy)
-        with self.trials.kept.put_back():
-            return derivation(own[0].called(entry), entry.given, dy, right)
 
     @cached_property
     def borrowed(self) -> Borrowed:
@@ -161,7 +124,8 @@ class SourceSearch:
             while rest and not self.work.over():
                 found = self._hastily(rest)
                 if not found and self.departures is not None:
-                    found = self.departures.in_words(rest)
+                    with self.work.hurried(4):
+                        found = self.departures.in_words(rest)
                 if not found:
                     with self.work.hurried(2):
                         first, found = self._two(rest, made)
@@ -236,13 +200,17 @@ class SourceSearch:
         if self.standing is None:
             return None
         unknown: set[str] = set()
+        constants: set[str] = set()
         for statement, right in self.standing.of.items():
             if not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
                 continue
             if any(piece.in_forward for piece in self._around(statement)):
                 continue
-            names = [each for each in ast.walk(statement) if isinstance(each, ast.Name)]
+            names = [*_names(statement)]
             made = {each.id for each in names if isinstance(each.ctx, ast.Store)}
+            if constants.issuperset({each.id for each in names} - made):
+                constants |= made  # of sizes and numbers alone, of which there are no gradients
+                continue
             if right:
                 unknown -= made
             elif unknown.isdisjoint({each.id for each in names} - made):
@@ -350,7 +318,8 @@ class SourceSearch:
     def _smaller(self, known: Hit) -> list[Hit]:
         """Smaller changes of lines that a known one reads, which put right all that it does.
 
-        Of lines that are names for others, those that are as small.
+        Of lines that are names for others, those that are as small; of all lines where the known
+        change leaves a variable that is computed for nothing.
         """
         assert self.departures is not None
         near = self.departures.near(known.covers) - {known.change.statement}
@@ -358,10 +327,12 @@ class SourceSearch:
         for size, change, piece in self.changes.of(self.pieces, near, weighed=False):
             if size > known.size or self.work.over():
                 break
-            if size > known.size - _SMALLER and not is_of_name(change):
+            if size > known.size - _SMALLER and not is_of_name(change) and not known.forgets:
                 continue
             hit = attempt(partial(self._hit, size, change, piece, known.covers), None)
-            if hit is not None and len(hit.covers) == len(known.covers):
+            if hit is None or len(hit.covers) < len(known.covers):
+                continue
+            if size <= known.size - _SMALLER or not hit.forgets:
                 return [hit]
         return []
 
@@ -388,12 +359,17 @@ class SourceSearch:
         return sorted(found, key=lambda hit: hit.rank)
 
     def _walked(self, wrong: tuple[str, ...], found: list[Hit]) -> Iterator[None]:
-        """Changes one after another; those that hit are put into `found`."""
+        """Changes one after another; those that hit are put into `found`.
+
+        One of forward has to be smaller than those of backward, so no others are tried then.
+        """
+        is_one = all(piece.in_forward for piece in self.pieces)
         most = self.departures.most(wrong) if self.departures is not None else 0
         for listed in self._in_order(wrong):
             for size, change, piece in listed:
                 whole = [hit.words for hit in found if len(hit.covers) >= (most or len(wrong))]
-                if whole and size > min(whole) + NEAR:
+                near = -1.0 if piece.in_forward and not is_one else NEAR
+                if whole and size > min(whole) + near:
                     break
                 hit = attempt(partial(self._hit, size, change, piece, wrong), None)
                 if hit is not None:
@@ -470,7 +446,9 @@ class SourceSearch:
         if self.standing is not None:
             # The line behind all others is right whatever is wrong in what it reads.
             settles = 0.0 if follows else self.standing.settles(change, piece)
-            weighed -= _SETTLED * settles + _NAMED * as_named(change)
+            if adds_number(change) and not settles:  # one that puts right by chance is no cause
+                return None
+            weighed -= _SETTLED * settles
         return Hit(change, piece, covers, text, size, weighed, follows)
 
     def _makes_gradient(self, change: Change) -> bool:
@@ -486,6 +464,17 @@ class SourceSearch:
         return self.standing.follows(change.statement)
 
 
-def _until_it_raises(functions: ForwardBackward, dy: Any, cache: Any) -> None:
-    with suppress(TrialFault):
-        backward(functions, dy, cache)
+def _names(statement: ast.stmt) -> Iterator[ast.Name]:
+    """The names of values in a statement: of no module or function, and not asked for a size."""
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        match waiting.pop():
+            case ast.Attribute(_, "shape" | "size" | "ndim") | ast.Call(ast.Name("len")):
+                pass
+            case ast.Call(ast.Name(), given, named):
+                waiting += [*given, *named]
+            case ast.Name() as name:
+                if not is_module(name):
+                    yield name
+            case other:
+                waiting += ast.iter_child_nodes(other)

@@ -11,14 +11,13 @@ from typing import Final
 import numpy as np
 
 from handgrad.checking.alignment.hits import Hit
-from handgrad.checking.alignment.kept import TooMuchError
 from handgrad.checking.alignment.search import NEAR, SourceSearch
+from handgrad.checking.alignment.watched import WatchedTarget
 from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.report import RIVAL, Fault
 from handgrad.checking.trial import TrialRun
 from handgrad.checking.work import Work
-from handgrad.forward_backward import ForwardBackward
 from handgrad.program.text import symbol
 
 #: Of a change that was run and has no rival: on other sizes another one may do the same.
@@ -36,7 +35,7 @@ class Told:
 
 
 def faults(
-    functions: ForwardBackward,
+    seen: WatchedTarget,
     draws: Sequence[Draw],
     runs: Sequence[TrialRun],
     wrong: Sequence[str],
@@ -45,14 +44,11 @@ def faults(
     work: Work,
 ) -> list[Told]:
     """One fault for every gradient that a change of the user's source puts right."""
-    try:
-        search = SourceSearch(functions, draws, runs, wrong, rng, work)
-        found = told_by(search, situation)
-        rest = [name for name in wrong if all(name != told.fault.gradient for told in found)]
-        lines = (_line(search, name, situation) for name in rest)
-        return found + [line for line in lines if line is not None]
-    except TooMuchError:  # a target that cannot be put back is run as it is alone
-        return []
+    search = SourceSearch(seen, draws, runs, wrong, rng, work)
+    found = told_by(search, situation)
+    rest = [name for name in wrong if all(name != told.fault.gradient for told in found)]
+    lines = (_line(search, name, situation) for name in rest)
+    return found + [line for line in lines if line is not None]
 
 
 def told_by(search: SourceSearch, situation: str) -> list[Told]:
@@ -98,7 +94,12 @@ def _fault(name: str, same: Sequence[Hit], situation: str, sure: float) -> Fault
     phrase = change.phrase.removeprefix(f"term {symbol('d' + name)} ")  # named before the colon
     message = f"d{name}: {phrase} (line {change.line})"
     here = (change.kind, change.line)
-    rivals = [hit for hit in others if (hit.change.kind, hit.change.line) != here]
+    rivals = [
+        hit
+        for hit in others
+        if (hit.change.kind, hit.change.line) != here
+        and (hit.written is None or hit.written != best.written)  # the same in other words
+    ]
     if rivals:
         other = rivals[0].change
         message += f"{RIVAL}{other.phrase}, line {other.line})"

@@ -15,8 +15,9 @@ import numpy as np
 
 from handgrad.checking.alignment.bounded import LoopLines
 from handgrad.checking.alignment.changes import Change
-from handgrad.checking.alignment.kept import StateBefore
+from handgrad.checking.alignment.kept import StateBefore, TooMuchError
 from handgrad.checking.alignment.pieces import CodePiece
+from handgrad.checking.alignment.watched import WatchedTarget
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.trial import (
     TrialFault,
@@ -43,6 +44,15 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
+class Begun:
+    """A draw of which forward has run: what it gave, and the state that it left."""
+
+    y: Any
+    cache: Any
+    after: StateBefore
+
+
+@dataclass(frozen=True)
 class Moved:
     """Other inputs: a run at them, a direction, and the derivative of <y, dy> along it."""
 
@@ -57,13 +67,14 @@ class Trials:
 
     def __init__(
         self,
-        functions: ForwardBackward,
+        seen: WatchedTarget,
         draws: Sequence[Draw],
         runs: Sequence[TrialRun],
         wrong: Sequence[str],
         rng: np.random.Generator,
         work: Work,
     ) -> None:
+        functions = seen.functions
         self.functions, self.draws, self.runs, self.work = functions, draws, runs, work
         floats = {
             name for name, each in runs[0].gradients.items() if np.asarray(each).dtype.kind == "f"
@@ -77,14 +88,47 @@ class Trials:
         #: The same with other integers, so that what a change of them does is no chance.
         self.drawn = _moved(functions, runs[0], functions.gradients, rng, draws_integers=True)
         self.lines = LoopLines()
-        self.kept = StateBefore([functions])
+        self.kept, self._seen = seen.kept, seen
+        self._begun: tuple[list[CodeType], Begun | None] | None = None
         with self.kept.put_back(), self.lines.counted(), suppress(TrialFault):
             _, cache = run_forward(functions, runs[0].arrays)
+            self._of_forward = self.lines.in_all
             backward(functions, copy.deepcopy(runs[0].dy), cache)
 
-    def _begin(self, draw: int) -> None:
+    def _begin(self, draw: int, without: int = 0) -> None:
+        """Count a pass, without so many of its lines."""
         self.draw, self.number = draw, self.number + 1
-        self.work.take(PASS, self.lines.in_all, self._elements)
+        self.work.take(PASS, self.lines.in_all - without, self._elements)
+
+    def _from_forward(self, piece: CodePiece) -> Begun | None:
+        """The first draw after forward, where a change of this function leaves that as it is.
+
+        None too where backward raises or gives something else when it is run again from there, for
+        what it changes is not put back then.
+        """
+        if piece in self._seen.of_forward:
+            return None
+        codes = [each.functions[0].__code__ for each in self._seen.of_forward]
+        if self._begun is None or self._begun[0] != codes:
+            self._begun = codes, self._begun_anew()
+        return self._begun[1]
+
+    def _begun_anew(self) -> Begun | None:
+        with self.quietly():
+            y, cache = run_forward(self.functions, self.runs[0].arrays)
+            try:
+                begun = Begun(y, cache, StateBefore([self.functions, cache]))
+            except TooMuchError:
+                return None
+            try:
+                first, second = self._again(begun), self._again(begun)
+            except TrialFault:
+                return None
+            return begun if _is_equal(first, second) else None
+
+    def _again(self, begun: Begun) -> dict[str, Any]:
+        begun.after.restore()
+        return backward(self.functions, copy.deepcopy(self.runs[0].dy), begun.cache)
 
     def moved_by(self, change: Change, piece: CodePiece) -> set[str] | None:
         """The gradients of the first draw that a change makes others; None where it raises.
@@ -94,14 +138,12 @@ class Trials:
         code = self._compiled(change, piece)
         if code is None:
             return None
-        draw, done = self.draws[0], self.runs[0]
-        self._begin(0)
+        draw, begun = self.draws[0], self._from_forward(piece)
         try:
             with self.quiet(piece, code), self.lines.bounded():
-                y, cache = run_forward(self.functions, done.arrays)
-                if not _is_same(y, done.y):
+                found = self._gradients(0, begun)
+                if found is None:
                     return set()
-                found = backward(self.functions, copy.deepcopy(done.dy), cache)
         except Exception:  # an index, or a size, is no place for such values
             return None
         names = self.functions.gradients
@@ -147,13 +189,19 @@ class Trials:
         code = self._compiled(change, piece)
         if code is None:
             return ()
+        begun = self._from_forward(piece)
         others = [self.moved] if derived else [self.moved, self.drawn]
         try:
             with self.quiet(piece, code):
-                with self.lines.bounded():
-                    found = self._on_draw(0, wrong)
-                with self.lines.bounded():
-                    found = self._on_draw(1, found) if found else ()
+                found = wrong
+                # Hardly any change gets further than this, so that it is run from forward's end.
+                if begun is not None:
+                    with self.lines.bounded():
+                        found = self._on_draw(0, wrong, begun)
+                    self.kept.restore()
+                for number in (0, 1):
+                    with self.lines.bounded():
+                        found = self._on_draw(number, found) if found else ()
                 for moved in others:
                     with self.lines.bounded():
                         found = self._elsewhere(moved, found) if found and moved else found
@@ -161,13 +209,27 @@ class Trials:
         except Exception:  # the changed function does not run, or does not end
             return ()
 
-    def _on_draw(self, number: int, names: Sequence[str]) -> tuple[str, ...]:
-        draw, done = self.draws[number], self.runs[number]
-        self._begin(number)
-        y, cache = run_forward(self.functions, done.arrays)
+    def _gradients(self, number: int, begun: Begun | None = None) -> dict[str, Any] | None:
+        """The gradients of a draw, from what forward left where that is known; None where y is
+        another.
+        """
+        done = self.runs[number]
+        self._begin(number, 0 if begun is None else self._of_forward)
+        if begun is None:
+            y, cache = run_forward(self.functions, done.arrays)
+        else:
+            begun.after.restore()
+            y, cache = begun.y, begun.cache
         if not _is_same(y, done.y):
+            return None
+        return backward(self.functions, copy.deepcopy(done.dy), cache)
+
+    def _on_draw(
+        self, number: int, names: Sequence[str], begun: Begun | None = None
+    ) -> tuple[str, ...]:
+        draw, found = self.draws[number], self._gradients(number, begun)
+        if found is None:
             return ()
-        found = backward(self.functions, copy.deepcopy(done.dy), cache)
         right = tuple(n for n in names if _is_right(draw, n, found[n]))
         spoilt = [n for n in self.rights if not close(found[n], draw.found[n], draw.dy)]
         spoilt += [n for n in self.mended if not _is_right(draw, n, found[n])]
@@ -190,6 +252,12 @@ class Trials:
 def _is_same(y: Any, other: Any) -> bool:
     pairs = zip(leaves(y), leaves(other), strict=True)
     return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
+
+
+def _is_equal(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether two runs of a backward gave the same, to the bit."""
+    pairs = ((np.asarray(one[name]), np.asarray(other[name])) for name in one)
+    return all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
 
 
 def _is_as_before(found: Any, before: Any, dy: Any) -> bool:

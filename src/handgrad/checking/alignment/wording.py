@@ -32,7 +32,7 @@ def mark_modules(function: ast.AST, names: Mapping[str, Any]) -> None:
             node.is_module = True  # type: ignore[attr-defined]
 
 
-def _is_module(name: ast.Name) -> bool:
+def is_module(name: ast.Name) -> bool:
     return getattr(name, "is_module", name.id in _MODULES)
 
 
@@ -56,7 +56,7 @@ def said(node: ast.AST, around: int = 0) -> str:
             written = said(left, strength) + sign + said(right, strength + 1)
             return written if strength >= around else f"({written})"
         case ast.Call(ast.Attribute(owner, name), args):
-            if not (isinstance(owner, ast.Name) and _is_module(owner)):
+            if not (isinstance(owner, ast.Name) and is_module(owner)):
                 args = [owner, *args]
             if name in _SHAPING and args:
                 return said(args[0], around)
