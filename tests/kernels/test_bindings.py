@@ -182,6 +182,8 @@ def test_services_take_no_other_objects() -> None:
     for junk in (None, 3, "x", [1.0]):
         with pytest.raises(TypeError):
             native("is_readable", junk, 0)
+        with pytest.raises(TypeError):
+            native("hold_same", [junk], [()])
         with pytest.raises(TypeError, match="a batch is a tuple of NumPy arrays"):
             native("Capture", (junk,), 1 << 20)
     with pytest.raises(ValueError, match="set_caches: a size is 0; allowed: 1 to"):

@@ -147,6 +147,24 @@ class Capture {
     std::string reason_;
 };
 
+// True where each of these dictionaries holds the very objects that its tuple has, in that order:
+// what is asked before a replay, in a hundredth of a microsecond for each of them.
+bool hold_same(nb::list tables, nb::list values) {
+    if (nb::len(tables) != nb::len(values)) return false;
+    for (std::size_t i = 0; i < nb::len(tables); i++) {
+        PyObject* table = PyList_GET_ITEM(tables.ptr(), static_cast<Py_ssize_t>(i));
+        PyObject* before = PyList_GET_ITEM(values.ptr(), static_cast<Py_ssize_t>(i));
+        if (!PyDict_Check(table) || !PyTuple_Check(before))
+            throw nb::type_error("hold_same takes dictionaries and tuples");
+        if (PyDict_Size(table) != PyTuple_GET_SIZE(before)) return false;
+        PyObject *name, *now;
+        Py_ssize_t position = 0;
+        for (Py_ssize_t at = 0; PyDict_Next(table, &position, &name, &now); at++)
+            if (PyTuple_GET_ITEM(before, at) != now) return false;
+    }
+    return true;
+}
+
 const Registrar registrar([](nb::module_& m) {
     if (_import_array() < 0) throw nb::python_error();
     nb::class_<Capture>(m, "Capture")
@@ -158,6 +176,7 @@ const Registrar registrar([](nb::module_& m) {
         .def_prop_ro("bytes", &Capture::bytes)
         .def("__len__", &Capture::size)
         .def("replay", &Capture::replay, "batch"_a);
+    m.def("hold_same", &hold_same, "tables"_a, "values"_a);
     m.def("invalidate_capture", &invalidate_capture, "reason"_a);
 });
 
