@@ -39,7 +39,7 @@ from fuzz._letters import (
 
 _KERNELS: Final = Path(__file__).parents[1] / "src" / "handgrad" / "kernels"
 #: The macros that bind the functions of a value and a gradient, with the name that they get.
-_BOUND: Final = re.compile(r'bind_activation<[^>]*>\(m, "(\w+)"\)')
+_BOUND: Final = re.compile(r'ActivationOp<[^>]*> \w+\("(\w+)"\)')
 
 _ATTENTION: Final = (
     "bias?*:N,H,T,S mask?!*:N,H,T,S lengths?#S+1#:N keep?!*:N,H,T,S keep_scale=1.5 scale=0.5 "
@@ -332,5 +332,3 @@ TABLE: Final[Mapping[str, tuple[str, Drawn]]] = {
     **_decoders(),
     **_activations(),
 }
-#: Native functions without arrays: settings of the process and measurements.
-SERVICES: Final = frozenset({"block_sizes", "peak", "set_caches", "set_winograd"})

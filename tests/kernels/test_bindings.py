@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fuzz._bindings import SERVICES, TABLE
+from fuzz._bindings import TABLE
 from handgrad import kernels
 
 pytestmark = pytest.mark.skipif(kernels.native is None, reason="no compiled kernels")
@@ -26,7 +26,7 @@ def test_the_table_of_the_fuzzer_has_every_native_function() -> None:
     bound = {
         name for name, value in vars(kernels.native).items() if type(value).__name__ == "Kernel"
     }
-    assert {form.partition(" ")[0] for form in TABLE} == bound - SERVICES
+    assert {form.partition(" ")[0] for form in TABLE} == bound
 
 
 CONV = (2, 4, 5, 6, 6, 3, 2, 1, 1, 1, 0, 1, 1, 2, 5, 5)
@@ -149,10 +149,41 @@ def test_a_pooling_of_more_positions_than_a_long_adds_is_refused() -> None:
         native("avg_pool2d_forward", zeros(0), count, zeros(0), sizes)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((zeros(3),), "relu_forward: 1 arguments are given; allowed: 2"),
+        ((zeros(3), None), "argument 2 is of type NoneType .*a writeable array of f4"),
+        ((zeros(3, dtype=np.int64), zeros(3)), "argument 1 is of type numpy.ndarray .*an array of"),
+        ((zeros(3), zeros(3, dtype=np.float64)), "argument 2 is of type numpy.ndarray"),
+        ((zeros(3, 2), zeros(2, 3).T), "argument 2 is of type numpy.ndarray .*C-contiguous"),
+    ],
+)
+def test_an_argument_that_no_function_takes_is_named(arguments: Any, sentence: str) -> None:
+    with pytest.raises(TypeError, match=sentence):
+        native("relu_forward", *arguments)
+
+
+@pytest.mark.parametrize("size", [2**63, 1.0, None, "1"])
+def test_a_size_that_is_no_small_integer_is_refused(size: Any) -> None:
+    sizes = (size, *CONV[1:])
+    with pytest.raises(TypeError, match=r"argument 6 is of type tuple .*a tuple of 16 integers"):
+        native("conv2d_forward", *[zeros(1)] * 2, None, zeros(1), None, sizes, 0, 0.01)
+
+
+def test_a_kernel_takes_its_arguments_by_position() -> None:
+    with pytest.raises(TypeError, match="by position"):
+        kernels.native.relu_forward(x=zeros(3), y=zeros(3))  # type: ignore[union-attr]
+    with pytest.raises(TypeError, match="cannot create"):
+        type(kernels.native.relu_forward)()  # type: ignore[union-attr]
+
+
 def test_services_take_no_other_objects() -> None:
     for junk in (None, 3, "x", [1.0]):
         with pytest.raises(TypeError):
             native("is_readable", junk, 0)
+        with pytest.raises(TypeError):
+            native("hold_same", [junk], [()])
         with pytest.raises(TypeError, match="a batch is a tuple of NumPy arrays"):
             native("Capture", (junk,), 1 << 20)
     with pytest.raises(ValueError, match="set_caches: a size is 0; allowed: 1 to"):

@@ -30,28 +30,6 @@ INSTRUCTION_SETS: Final = {
 
 _NO_REASON: Final = "they were not compiled when handgrad was installed"
 
-#: Native functions that a capture leaves out: they compute nothing that a replay has to repeat.
-_SERVICES: Final = frozenset(
-    {
-        "empty",
-        "empty_like",
-        "get_threads",
-        "invalidate_capture",
-        "is_like",
-        "is_readable",
-        "keep_threads_out",
-        "kernel",
-        "overlaps",
-        "release_memory",
-        "seal",
-        "seal_of",
-        "set_context_variable",
-        "set_default_precision",
-        "set_default_threads",
-        "watch_signals",
-    }
-)
-
 
 def _load() -> tuple[ModuleType | None, str, tuple[str, ...], str]:
     """The compiled module, its instruction set, all that could be taken, and why none if so."""
@@ -72,9 +50,7 @@ def _load() -> tuple[ModuleType | None, str, tuple[str, ...], str]:
         reason = f"none was compiled for this machine, only for {', '.join(compiled)}"
         return None, "", (), f"{reason}; install anew on it, or with HANDGRAD_BUILD=all"
     name = wanted or supported[0]
-    module = compiled_module(INSTRUCTION_SETS[name])
-    _make_capturable(module)
-    return module, name, supported, ""
+    return compiled_module(INSTRUCTION_SETS[name]), name, supported, ""
 
 
 def _why_not_compiled() -> str:
@@ -83,13 +59,6 @@ def _why_not_compiled() -> str:
         return Path(__file__).with_name("failure.txt").read_text(encoding="utf-8") or _NO_REASON
     except OSError:
         return _NO_REASON
-
-
-def _make_capturable(module: ModuleType) -> None:
-    """Reach every native function through a `Kernel`, so that a `Capture` can keep its calls."""
-    for name, value in list(vars(module).items()):
-        if type(value).__name__ == "nb_func" and name not in _SERVICES:
-            setattr(module, name, module.kernel(value))
 
 
 native, instruction_set, supported, reason = _load()

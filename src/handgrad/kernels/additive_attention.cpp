@@ -8,7 +8,7 @@ namespace {
 template <class T>
 void additive_forward(In<T> a_s, In<T> a_h, In<T> v, In<T> h, std::optional<StridedIn<bool>> mask,
                       std::optional<Indices> lengths, Out<T> u, Out<T> alpha, Out<T> c) {
-    const Check check("additive_attention_forward");
+    const Check check;
     Size n{"N"}, j{"J"}, t{"T"}, a{"A"}, e{"E"};
     check.shape("alpha", alpha, n, j, t);
     check.shape("v", v, a);
@@ -52,7 +52,7 @@ void additive_forward(In<T> a_s, In<T> a_h, In<T> v, In<T> h, std::optional<Stri
 template <class T>
 void additive_backward(In<T> dc, In<T> v, In<T> h, In<T> u, In<T> alpha, Out<T> da_s, Out<T> da_h,
                        Out<T> dh, Out<T> dv_parts) {
-    const Check check("additive_attention_backward");
+    const Check check;
     Size batch{"N"}, j{"J"}, t{"T"}, a{"A"}, e{"E"};
     check.shape("alpha", alpha, batch, j, t);
     check.shape("v", v, a);
@@ -100,19 +100,10 @@ void additive_backward(In<T> dc, In<T> v, In<T> h, In<T> u, In<T> alpha, Out<T> 
     });
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    const nb::arg given;
-    const auto maybe = nb::arg().none();
-    m.def("additive_attention_forward", &additive_forward<T>, given, given, given, given, maybe,
-          maybe, given, given, given);
-    m.def("additive_attention_backward", &additive_backward<T>);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"additive_attention_forward", additive_forward<float>, additive_forward<double>},
+    {"additive_attention_backward", additive_backward<float>, additive_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

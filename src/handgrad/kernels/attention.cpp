@@ -85,7 +85,7 @@ void attention_forward(StridedIn<T> q, StridedIn<T> k, StridedIn<T> v,
                        std::optional<Indices> lengths, std::optional<StridedIn<bool>> keep,
                        double keep_scale, double scale, bool causal, long offset, StridedOut<T> y,
                        Out<T> log_sums) {
-    const Check check("attention_forward");
+    const Check check;
     const Call<T> call = call_of<T>(check, q, k, v, bias, mask, lengths, keep, keep_scale, scale,
                                     causal, offset, y, log_sums);
     if (log_sums.size() == 0) return;
@@ -171,7 +171,7 @@ void attention_backward(StridedIn<T> dy, StridedIn<T> q, StridedIn<T> k, Strided
                         In<T> log_sums, std::optional<StridedOut<T>> dq,
                         std::optional<StridedOut<T>> dk, std::optional<StridedOut<T>> dv,
                         std::optional<StridedOut<T>> dscores) {
-    const Check check("attention_backward");
+    const Check check;
     const Call<T> call = call_of<T>(check, q, k, v, bias, mask, lengths, keep, keep_scale, scale,
                                     causal, offset, y, log_sums);
     const auto like = [&](const char* name, const auto& gradient, const auto& x) {
@@ -200,20 +200,10 @@ void attention_backward(StridedIn<T> dy, StridedIn<T> q, StridedIn<T> k, Strided
     partial_gradients.add_up();
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    const nb::arg given;
-    const auto maybe = nb::arg().none();
-    m.def("attention_forward", &attention_forward<T>, given, given, given, maybe, maybe, maybe,
-          maybe, given, given, given, given, given, given);
-    m.def("attention_backward", &attention_backward<T>, given, given, given, given, maybe, maybe,
-          maybe, maybe, given, given, given, given, given, given, maybe, maybe, maybe, maybe);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"attention_forward", attention_forward<float>, attention_forward<double>},
+    {"attention_backward", attention_backward<float>, attention_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

@@ -1,6 +1,4 @@
 // Average pooling: the mean of every window; its count comes from Python, one per window.
-#include <nanobind/stl/array.h>
-
 #include "core/binding/binding.h"
 #include "core/conv/pooling.h"
 #include "core/runtime/gil.h"
@@ -20,7 +18,7 @@ T sum_of(const T* values, long count) {
 
 template <class T>
 void avg_pool2d_forward(In<T> x, In<T> count, Out<T> y, const PoolingSizes& sizes) {
-    const Check check("avg_pool2d_forward");
+    const Check check;
     const Pooling pool(check, sizes, "x", x, "y", y, 64);
     check.values("count", count, pool.windows());
     if (x.size() == 0 && y.size() == 0) return;
@@ -50,7 +48,7 @@ void avg_pool2d_forward(In<T> x, In<T> count, Out<T> y, const PoolingSizes& size
 
 template <class T>
 void avg_pool2d_backward(In<T> dy, In<T> count, Out<T> dx, const PoolingSizes& sizes) {
-    const Check check("avg_pool2d_backward");
+    const Check check;
     const Pooling pool(check, sizes, "dx", dx, "dy", dy, 64);
     check.values("count", count, pool.windows());
     if (dx.size() == 0 && dy.size() == 0) return;
@@ -78,18 +76,10 @@ void avg_pool2d_backward(In<T> dy, In<T> count, Out<T> dx, const PoolingSizes& s
     });
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("avg_pool2d_forward", &avg_pool2d_forward<T>, "x"_a.noconvert(), "count"_a.noconvert(),
-          "y"_a.noconvert(), "sizes"_a);
-    m.def("avg_pool2d_backward", &avg_pool2d_backward<T>, "dy"_a.noconvert(), "count"_a.noconvert(),
-          "dx"_a.noconvert(), "sizes"_a);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"avg_pool2d_forward", avg_pool2d_forward<float>, avg_pool2d_forward<double>},
+    {"avg_pool2d_backward", avg_pool2d_backward<float>, avg_pool2d_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

@@ -93,7 +93,7 @@ template <class T>
 void forward(In<T> x, In<T> gamma, In<T> beta, In<T> running_mean, In<T> running_var, Out<T> y,
              Out<T> statistics, std::optional<Out<T>> next_mean, std::optional<Out<T>> next_var,
              double momentum, double eps, int activation, double slope) {
-    const Check check("batch_norm_forward");
+    const Check check;
     Size n{"N"}, c{"C"}, size{"positions"};
     check.shape("x", x, n, c, several(size));
     check.shape("gamma", gamma, c);
@@ -134,7 +134,7 @@ template <class T>
 void backward(In<T> dy, In<T> x, In<T> gamma, In<T> beta, In<T> statistics,
               std::optional<Out<T>> dx, std::optional<Out<T>> dgamma, std::optional<Out<T>> dbeta,
               bool training, int activation, double slope) {
-    const Check check("batch_norm_backward");
+    const Check check;
     Size n{"N"}, c{"C"}, size{"positions"};
     check.shape("x", x, n, c, several(size));
     check.shape("dy", dy, n, c, several(size));
@@ -160,20 +160,10 @@ void backward(In<T> dy, In<T> x, In<T> gamma, In<T> beta, In<T> statistics,
         });
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("batch_norm_forward", &forward<T>, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg());
-    m.def("batch_norm_backward", &backward<T>, nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(),
-          nb::arg());
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"batch_norm_forward", forward<float>, forward<double>},
+    {"batch_norm_backward", backward<float>, backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

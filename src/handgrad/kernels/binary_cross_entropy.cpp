@@ -13,7 +13,7 @@ template <class T>
 double binary_cross_entropy_forward(In<T> x, In<T> target, std::optional<In<T>> weight,
                                     std::optional<In<T>> pos_weight, Out<T> slope,
                                     std::optional<Out<T>> losses) {
-    const Check check("binary_cross_entropy_forward");
+    const Check check;
     check.values("target", target, x.size());
     check.values("weight", weight, x.size());
     check.values("pos_weight", pos_weight, x.size());
@@ -51,7 +51,7 @@ double binary_cross_entropy_forward(In<T> x, In<T> target, std::optional<In<T>> 
 template <class T>
 void binary_cross_entropy_backward(std::optional<In<T>> dlosses, In<T> slope, Out<T> dx,
                                    double factor) {
-    const Check check("binary_cross_entropy_backward");
+    const Check check;
     check.values("dlosses", dlosses, slope.size());
     check.values("dx", dx, slope.size());
     const KernelScope scope(slope.size());
@@ -62,18 +62,12 @@ void binary_cross_entropy_backward(std::optional<In<T>> dlosses, In<T> slope, Ou
     });
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("binary_cross_entropy_forward", &binary_cross_entropy_forward<T>, nb::arg(), nb::arg(),
-          nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg().none());
-    m.def("binary_cross_entropy_backward", &binary_cross_entropy_backward<T>, nb::arg().none(),
-          nb::arg(), nb::arg(), nb::arg());
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"binary_cross_entropy_forward", binary_cross_entropy_forward<float>,
+     binary_cross_entropy_forward<double>},
+    {"binary_cross_entropy_backward", binary_cross_entropy_backward<float>,
+     binary_cross_entropy_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

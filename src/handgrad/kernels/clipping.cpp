@@ -1,5 +1,5 @@
 // The sum of squares behind a global norm, in float64 and in one order whatever the threads.
-#include "core/binding/binding.h"
+#include "core/binding/kernel.h"
 #include "core/elementwise/elementwise.h"
 #include "core/runtime/gil.h"
 
@@ -34,10 +34,7 @@ double sum_of_squares(In<T> values) {
     return sum;
 }
 
-const Registrar registrar([](nb::module_& m) {
-    m.def("sum_of_squares", &sum_of_squares<float>);
-    m.def("sum_of_squares", &sum_of_squares<double>);
-});
+const KernelRegistrar registrar("sum_of_squares", sum_of_squares<float>, sum_of_squares<double>);
 
 }  // namespace
 }  // namespace handgrad

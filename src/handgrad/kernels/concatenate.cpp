@@ -10,7 +10,7 @@ namespace {
 // y = x, both (N, T, D) with a contiguous last axis.
 template <class T>
 void copy_features(StridedIn<T> x, StridedOut<T> y) {
-    const Check check("copy_features");
+    const Check check;
     Size batch{"N"}, time{"T"}, size{"D"};
     check.shape("x", x, batch, time, size);
     check.shape("y", y, batch, time, size);
@@ -28,15 +28,7 @@ void copy_features(StridedIn<T> x, StridedOut<T> y) {
     });
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("copy_features", &copy_features<T>);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrar("copy_features", copy_features<float>, copy_features<double>);
 
 }  // namespace
 }  // namespace handgrad

@@ -1,6 +1,4 @@
 // Convolution of images: forward, and backward in one sweep over the images.
-#include <nanobind/stl/array.h>
-
 #include "core/binding/binding.h"
 #include "core/conv/convolution.h"
 #include "core/conv/winograd.h"
@@ -60,7 +58,7 @@ template <class T>
 void conv2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                     std::optional<Out<T>> saved, const ConvolutionSizes& sizes, int activation,
                     double slope) {
-    const Check check("conv2d_forward");
+    const Check check;
     const Convolution conv = checked_convolution(check, sizes, "x", x, weight, "y", y);
     check.shape("bias", bias, conv.filters);
     check.values("saved", saved, y.size());
@@ -117,7 +115,7 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<In<T>> saved
                      std::optional<Out<T>> dx, std::optional<Out<T>> dweight,
                      std::optional<Out<T>> dbias, const ConvolutionSizes& sizes, int activation,
                      double slope) {
-    const Check check("conv2d_backward");
+    const Check check;
     const Convolution conv = checked_convolution(check, sizes, "x", x, weight, "dy", dy);
     check.values("saved", saved, dy.size());
     check.values("dx", dx, x.size());
@@ -164,21 +162,10 @@ void conv2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<In<T>> saved
         });
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("conv2d_forward", &conv2d_forward<T>, "x"_a.noconvert(), "weight"_a.noconvert(),
-          "bias"_a.noconvert().none(), "y"_a.noconvert(), "saved"_a.noconvert().none(), "sizes"_a,
-          "activation"_a, "slope"_a);
-    m.def("conv2d_backward", &conv2d_backward<T>, "dy"_a.noconvert(), "x"_a.noconvert(),
-          "weight"_a.noconvert(), "saved"_a.noconvert().none(), "dx"_a.noconvert().none(),
-          "dweight"_a.noconvert().none(), "dbias"_a.noconvert().none(), "sizes"_a, "activation"_a,
-          "slope"_a);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"conv2d_forward", conv2d_forward<float>, conv2d_forward<double>},
+    {"conv2d_backward", conv2d_backward<float>, conv2d_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

@@ -1,7 +1,5 @@
 // Transposed convolution: the input gradient of a convolution as the forward pass. In its geometry
 // y is the image and x the output; see core/conv/convolution.h.
-#include <nanobind/stl/array.h>
-
 #include "core/binding/binding.h"
 #include "core/conv/convolution.h"
 #include "core/runtime/gil.h"
@@ -12,7 +10,7 @@ namespace {
 template <class T>
 void conv_transpose2d_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, Out<T> y,
                               const ConvolutionSizes& sizes) {
-    const Check check("conv_transpose2d_forward");
+    const Check check;
     const Convolution conv = checked_convolution(check, sizes, "y", y, weight, "x", x);
     check.shape("bias", bias, conv.channels);
     const KernelScope scope;
@@ -34,7 +32,7 @@ template <class T>
 void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Out<T>> dx,
                                std::optional<Out<T>> dweight, std::optional<Out<T>> dbias,
                                const ConvolutionSizes& sizes) {
-    const Check check("conv_transpose2d_backward");
+    const Check check;
     const Convolution conv = checked_convolution(check, sizes, "dy", dy, weight, "x", x);
     check.values("dx", dx, x.size());
     check.values("dweight", dweight, weight.size());
@@ -67,19 +65,11 @@ void conv_transpose2d_backward(In<T> dy, In<T> x, In<T> weight, std::optional<Ou
     });
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("conv_transpose2d_forward", &conv_transpose2d_forward<T>, "x"_a.noconvert(),
-          "weight"_a.noconvert(), "bias"_a.noconvert().none(), "y"_a.noconvert(), "sizes"_a);
-    m.def("conv_transpose2d_backward", &conv_transpose2d_backward<T>, "dy"_a.noconvert(),
-          "x"_a.noconvert(), "weight"_a.noconvert(), "dx"_a.noconvert().none(),
-          "dweight"_a.noconvert().none(), "dbias"_a.noconvert().none(), "sizes"_a);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"conv_transpose2d_forward", conv_transpose2d_forward<float>, conv_transpose2d_forward<double>},
+    {"conv_transpose2d_backward", conv_transpose2d_backward<float>,
+     conv_transpose2d_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

@@ -25,7 +25,7 @@ template <class T>
 void cosine_forward(In<T> s, In<T> h, std::optional<StridedIn<bool>> mask,
                     std::optional<Indices> lengths, double eps, Out<T> s_hat, Out<T> h_hat,
                     Out<T> inv_s, Out<T> inv_h, Out<T> alpha, Out<T> c) {
-    const Check check("cosine_attention_forward");
+    const Check check;
     Size n{"N"}, j{"J"}, t{"T"}, d{"D"};
     check.shape("alpha", alpha, n, j, t);
     check.shape("s", s, n, j, d);
@@ -71,7 +71,7 @@ void add_through_length(const T* dx_hat, const T* x_hat, T inverse, long width, 
 template <class T>
 void cosine_backward(In<T> dc, In<T> h, In<T> s_hat, In<T> h_hat, In<T> inv_s, In<T> inv_h,
                      In<T> alpha, Out<T> ds, Out<T> dh) {
-    const Check check("cosine_attention_backward");
+    const Check check;
     Size batch{"N"}, j{"J"}, t{"T"}, d{"D"};
     check.shape("alpha", alpha, batch, j, t);
     check.shape("dc", dc, batch, j, d);
@@ -116,19 +116,10 @@ void cosine_backward(In<T> dc, In<T> h, In<T> s_hat, In<T> h_hat, In<T> inv_s, I
     });
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    const nb::arg given;
-    const auto maybe = nb::arg().none();
-    m.def("cosine_attention_forward", &cosine_forward<T>, given, given, maybe, maybe, given, given,
-          given, given, given, given, given);
-    m.def("cosine_attention_backward", &cosine_backward<T>);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"cosine_attention_forward", cosine_forward<float>, cosine_forward<double>},
+    {"cosine_attention_backward", cosine_backward<float>, cosine_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

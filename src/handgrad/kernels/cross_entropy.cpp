@@ -61,7 +61,7 @@ template <class T>
 void forward_indices(In<T> x, Indices target, std::optional<In<T>> weight, Out<T> kept, Out<T> loss,
                      Out<double> divisor, bool mean, long outer, long classes, long inner,
                      double label_smoothing, long ignore_index) {
-    const Check check("cross_entropy_forward_indices");
+    const Check check;
     const long all = check.product("x", outer, inner);
     check.values("x", x, outer, classes, inner);
     check.values("target", target, all);
@@ -111,7 +111,7 @@ template <class T>
 void forward_probabilities(In<T> x, In<T> target, std::optional<In<T>> weight, Out<T> kept,
                            Out<T> loss, Out<double> divisor, bool mean, long outer, long classes,
                            long inner, double label_smoothing) {
-    const Check check("cross_entropy_forward_probabilities");
+    const Check check;
     const long all = check.product("x", outer, inner);
     check.values("x", x, outer, classes, inner);
     check.values("target", target, x.size());
@@ -161,7 +161,7 @@ template <class T>
 void backward_indices(In<T> dloss, std::optional<In<double>> divisor, In<T> x, Indices target,
                       std::optional<In<T>> weight, In<T> kept, Out<T> dx, long outer, long classes,
                       long inner, double label_smoothing, long ignore_index) {
-    const Check check("cross_entropy_backward_indices");
+    const Check check;
     const long all = check.product("x", outer, inner);
     check.values("x", x, outer, classes, inner);
     check.values("target", target, all);
@@ -202,7 +202,7 @@ template <class T>
 void backward_probabilities(In<T> dloss, std::optional<In<double>> divisor, In<T> x, In<T> target,
                             std::optional<In<T>> weight, In<T> kept, Out<T> dx, long outer,
                             long classes, long inner, double label_smoothing) {
-    const Check check("cross_entropy_backward_probabilities");
+    const Check check;
     const long all = check.product("x", outer, inner);
     check.values("x", x, outer, classes, inner);
     check.values("target", target, x.size());
@@ -231,24 +231,14 @@ void backward_probabilities(In<T> dloss, std::optional<In<double>> divisor, In<T
     });
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    const nb::arg given;
-    const auto maybe = nb::arg().none();
-    m.def("cross_entropy_forward_indices", &forward_indices<T>, given, given, maybe, given, given,
-          given, given, given, given, given, given, given);
-    m.def("cross_entropy_forward_probabilities", &forward_probabilities<T>, given, given, maybe,
-          given, given, given, given, given, given, given, given);
-    m.def("cross_entropy_backward_indices", &backward_indices<T>, given, maybe, given, given, maybe,
-          given, given, given, given, given, given, given);
-    m.def("cross_entropy_backward_probabilities", &backward_probabilities<T>, given, maybe, given,
-          given, maybe, given, given, given, given, given, given);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"cross_entropy_forward_indices", forward_indices<float>, forward_indices<double>},
+    {"cross_entropy_forward_probabilities", forward_probabilities<float>,
+     forward_probabilities<double>},
+    {"cross_entropy_backward_indices", backward_indices<float>, backward_indices<double>},
+    {"cross_entropy_backward_probabilities", backward_probabilities<float>,
+     backward_probabilities<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

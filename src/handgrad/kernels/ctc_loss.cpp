@@ -142,7 +142,7 @@ void forward(In<T> x, Indices targets, std::optional<Indices> input_lengths,
              std::optional<Indices> target_lengths, Out<double> log_alpha, Out<T> normalizers,
              Out<double> log_p, Out<T> losses, Out<T> loss, long blank, bool mean,
              bool zero_infinity) {
-    const Check check("ctc_loss_forward");
+    const Check check;
     check.values("losses", losses, log_p.size());
     check.values("loss", loss, 1);
     const Batch batch(checked(check, x, targets, log_alpha, normalizers, log_p, blank), targets,
@@ -207,7 +207,7 @@ template <class T>
 void backward(In<T> dloss, In<T> x, Indices targets, std::optional<Indices> input_lengths,
               std::optional<Indices> target_lengths, In<double> log_alpha, In<T> normalizers,
               In<double> log_p, Out<T> dx, long blank, bool mean, bool zero_infinity) {
-    const Check check("ctc_loss_backward");
+    const Check check;
     check.values("dx", dx, x.size());
     check.values("dloss", dloss, dloss.ndim() == 0 ? 1 : log_p.size());
     const Batch batch(checked(check, x, targets, log_alpha, normalizers, log_p, blank), targets,
@@ -254,20 +254,10 @@ void backward(In<T> dloss, In<T> x, Indices targets, std::optional<Indices> inpu
     });
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    const nb::arg given;
-    const auto maybe = nb::arg().none();
-    m.def("ctc_loss_forward", &forward<T>, given, given, maybe, maybe, given, given, given, given,
-          given, given, given, given);
-    m.def("ctc_loss_backward", &backward<T>, given, given, given, maybe, maybe, given, given, given,
-          given, given, given, given);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"ctc_loss_forward", forward<float>, forward<double>},
+    {"ctc_loss_backward", backward<float>, backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

@@ -124,7 +124,7 @@ void decoder_forward(StridedIn<T> a, StridedIn<T> keys, StridedIn<T> values, In<
                      In<T> bias, std::optional<In<T>> v, In<T> s0, std::optional<Indices> lengths,
                      Out<T> states, Out<T> step, Out<T> alpha, std::optional<Out<T>> kept, Out<T> y,
                      int score_code, int cell_code) {
-    const Check check("decoder_loop_forward");
+    const Check check;
     Sizes sizes(check, keys, values, weight, v, y, states, step, alpha, kept, score_code,
                 cell_code);
     check.shape("a", a, sizes.batch, sizes.steps, sizes.gates);
@@ -214,7 +214,7 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
                       In<T> step, In<T> alpha, std::optional<In<T>> kept, Out<T> da, Out<T> dstep,
                       Out<T> dmemory, Out<T> ds0, Out<T> dbias, std::optional<Out<T>> dv,
                       int score_code, int cell_code) {
-    const Check check("decoder_loop_backward");
+    const Check check;
     Sizes sizes(check, keys, values, weight, v, dy, states, step, alpha, kept, score_code,
                 cell_code);
     check.shape("da", da, sizes.batch, sizes.steps, sizes.gates);
@@ -316,20 +316,10 @@ void decoder_backward(In<T> dy, StridedIn<T> keys, StridedIn<T> values, In<T> we
     if (dv) sum_rows(dv_parts.data(), batch, compared, T(-2), dv->data());
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    const nb::arg given;
-    const auto maybe = nb::arg().none();
-    m.def("decoder_loop_forward", &decoder_forward<T>, given, given, given, given, given, maybe,
-          given, maybe, given, given, given, maybe, given, given, given);
-    m.def("decoder_loop_backward", &decoder_backward<T>, given, given, given, given, maybe, maybe,
-          given, given, given, maybe, given, given, given, given, given, maybe, given, given);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"decoder_loop_forward", decoder_forward<float>, decoder_forward<double>},
+    {"decoder_loop_backward", decoder_backward<float>, decoder_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

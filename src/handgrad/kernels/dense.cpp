@@ -14,7 +14,7 @@ namespace {
 template <class T>
 void dense_forward(In<T> x, In<T> weight, std::optional<In<T>> bias, std::optional<In<T>> residual,
                    Out<T> y, std::optional<Out<T>> saved, int activation, double slope) {
-    const Check check("dense_forward");
+    const Check check;
     Size n{"N"}, c{"C"}, d{"D"};
     check.shape("weight", weight, c, d);
     check.shape("x", x, several(n), d);
@@ -85,7 +85,7 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, std::optional<In<T>> saved,
                     std::optional<In<T>> residual, std::optional<Out<T>> dx,
                     std::optional<Out<T>> dweight, std::optional<Out<T>> dbias, int activation,
                     double slope) {
-    const Check check("dense_backward");
+    const Check check;
     Size n{"N"}, c{"C"}, d{"D"};
     check.shape("weight", weight, c, d);
     check.shape("x", x, several(n), d);
@@ -123,21 +123,10 @@ void dense_backward(In<T> dh, In<T> x, In<T> weight, std::optional<In<T>> saved,
             StoreEpilogue<T>{dweight->data(), inputs, outgrows_caches<T>(outputs * inputs)});
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("dense_forward", &dense_forward<T>, "x"_a.noconvert(), "weight"_a.noconvert(),
-          "bias"_a.noconvert().none(), "residual"_a.noconvert().none(), "y"_a.noconvert(),
-          "saved"_a.noconvert().none(), "activation"_a, "slope"_a);
-    m.def("dense_backward", &dense_backward<T>, "dh"_a.noconvert(), "x"_a.noconvert(),
-          "weight"_a.noconvert(), "saved"_a.noconvert().none(), "residual"_a.noconvert().none(),
-          "dx"_a.noconvert().none(), "dweight"_a.noconvert().none(), "dbias"_a.noconvert().none(),
-          "activation"_a, "slope"_a);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"dense_forward", dense_forward<float>, dense_forward<double>},
+    {"dense_backward", dense_backward<float>, dense_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

@@ -11,8 +11,8 @@ namespace {
 // `__restrict`: these never overlap, and only so does the compiler make vectors of the loops.
 template <class T>
 void dropout_forward(In<T> x, In<float> drawn, std::optional<In<T>> residual, Out<bool> mask,
-                     Out<T> y, float p, double scale) {
-    const Check check("dropout_forward");
+                     Out<T> y, double p, double scale) {
+    const Check check;
     check.values("drawn", drawn, x.size());
     check.values("residual", residual, x.size());
     check.values("mask", mask, x.size());
@@ -25,10 +25,11 @@ void dropout_forward(In<T> x, In<float> drawn, std::optional<In<T>> residual, Ou
         bool* __restrict stays = mask.data();
         T* __restrict target = y.data();
         const T factor = T(scale);
+        const float least = static_cast<float>(p);
         for (long i = begin; i < end; i++) {
             const T scaled = factor * source[i];
-            stays[i] = number[i] >= p;
-            const T passed = number[i] >= p ? scaled : T(0);
+            stays[i] = number[i] >= least;
+            const T passed = number[i] >= least ? scaled : T(0);
             target[i] = added == nullptr ? passed : added[i] + passed;
         }
     });
@@ -36,7 +37,7 @@ void dropout_forward(In<T> x, In<float> drawn, std::optional<In<T>> residual, Ou
 
 template <class T>
 void dropout_backward(In<T> dy, In<bool> mask, Out<T> dx, double scale) {
-    const Check check("dropout_backward");
+    const Check check;
     check.values("mask", mask, dy.size());
     check.values("dx", dx, dy.size());
     const KernelScope scope(dy.size());
@@ -52,17 +53,10 @@ void dropout_backward(In<T> dy, In<bool> mask, Out<T> dx, double scale) {
     });
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("dropout_forward", &dropout_forward<T>, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg());
-    m.def("dropout_backward", &dropout_backward<T>);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"dropout_forward", dropout_forward<float>, dropout_forward<double>},
+    {"dropout_backward", dropout_backward<float>, dropout_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

@@ -12,7 +12,7 @@ namespace {
 
 template <class T>
 void embedding_forward(Indices tokens, In<T> weight, Out<T> y) {
-    const Check check("embedding_forward");
+    const Check check;
     Size rows{"V"}, size{"D"};
     check.shape("weight", weight, rows, size);
     check.values("y", y, tokens.size(), size);
@@ -29,7 +29,7 @@ void embedding_forward(Indices tokens, In<T> weight, Out<T> y) {
 // through all tokens for them: a row is summed in the order of the tokens, whatever the threads.
 template <class T>
 void embedding_backward(In<T> dy, Indices tokens, Out<T> dweight, long padding, bool more) {
-    const Check check("embedding_backward");
+    const Check check;
     Size table{"V"}, size{"D"};
     check.shape("dweight", dweight, table, size);
     check.values("dy", dy, tokens.size(), size);
@@ -52,16 +52,10 @@ void embedding_backward(In<T> dy, Indices tokens, Out<T> dweight, long padding, 
     });
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("embedding_forward", &embedding_forward<T>);
-    m.def("embedding_backward", &embedding_backward<T>);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"embedding_forward", embedding_forward<float>, embedding_forward<double>},
+    {"embedding_backward", embedding_backward<float>, embedding_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

@@ -4,7 +4,7 @@
 namespace handgrad {
 namespace {
 
-const Registrar registrar([](nb::module_& m) { bind_activation<Erf>(m, "erf"); });
+const ActivationOp<Erf> erf_op("erf");
 
 }  // namespace
 }  // namespace handgrad

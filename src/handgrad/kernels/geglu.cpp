@@ -4,10 +4,8 @@
 namespace handgrad {
 namespace {
 
-const Registrar registrar([](nb::module_& m) {
-    bind_gated<Gelu>(m, "geglu");
-    bind_gated<GeluTanh>(m, "geglu_tanh");
-});
+const GatedOp<Gelu> geglu_op("geglu");
+const GatedOp<GeluTanh> geglu_tanh_op("geglu_tanh");
 
 }  // namespace
 }  // namespace handgrad

@@ -4,10 +4,8 @@
 namespace handgrad {
 namespace {
 
-const Registrar registrar([](nb::module_& m) {
-    bind_activation<Gelu>(m, "gelu");
-    bind_activation<GeluTanh>(m, "gelu_tanh");
-});
+const ActivationOp<Gelu> gelu_op("gelu");
+const ActivationOp<GeluTanh> gelu_tanh_op("gelu_tanh");
 
 }  // namespace
 }  // namespace handgrad

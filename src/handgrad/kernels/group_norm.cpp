@@ -46,7 +46,7 @@ struct Groups {
 
 template <class T>
 void forward(In<T> x, In<T> gamma, In<T> beta, Out<T> y, Out<T> statistics, double eps) {
-    const Check check("group_norm_forward");
+    const Check check;
     Size n{"N"}, c{"C"}, size{"positions"}, groups{"G"};
     check.shape("x", x, n, c, several(size));
     check.shape("gamma", gamma, c);
@@ -96,7 +96,7 @@ void sum_examples(const T* rows, long count, long width, T* target) {
 template <class T>
 void backward(In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Out<T>> dx,
               std::optional<Out<T>> dgamma, std::optional<Out<T>> dbeta) {
-    const Check check("group_norm_backward");
+    const Check check;
     Size n{"N"}, c{"C"}, size{"positions"}, groups{"G"};
     check.shape("x", x, n, c, several(size));
     check.shape("dy", dy, n, c, several(size));
@@ -158,17 +158,10 @@ void backward(In<T> dy, In<T> x, In<T> gamma, In<T> statistics, std::optional<Ou
     if (dbeta) sum_examples(totals, in.batch, in.channels, dbeta->data());
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("group_norm_forward", &forward<T>);
-    m.def("group_norm_backward", &backward<T>, nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg().none(), nb::arg().none(), nb::arg().none());
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"group_norm_forward", forward<float>, forward<double>},
+    {"group_norm_backward", backward<float>, backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

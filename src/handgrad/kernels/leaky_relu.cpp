@@ -4,9 +4,7 @@
 namespace handgrad {
 namespace {
 
-const Registrar registrar([](nb::module_& m) {
-    bind_activation<LeakyRelu, double>(m, "leaky_relu");
-});
+const ActivationOp<LeakyRelu, double> leaky_relu_op("leaky_relu");
 
 }  // namespace
 }  // namespace handgrad

@@ -39,7 +39,7 @@ template <class T>
 void leaky_rnn_forward(In<T> x, In<T> weight_ih, std::optional<In<T>> bias_ih,
                        std::optional<In<T>> h0, In<T> rates, std::optional<Indices> lengths,
                        bool reverse, Out<T> y, Out<T> h_n, Out<T> g) {
-    const Check check("leaky_rnn_forward");
+    const Check check;
     LayerSizes sizes = checked_layer<T>(check, 1, x, weight_ih, {}, {}, bias_ih, {}, h0);
     check.shape("y", y, sizes.batch, sizes.steps, sizes.size);
     check.shape("h_n", h_n, sizes.batch, sizes.size);
@@ -57,7 +57,7 @@ void leaky_rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weig
                         std::optional<Indices> lengths, bool reverse, In<T> g,
                         std::optional<Out<T>> dx, std::optional<Out<T>> dweight_ih,
                         std::optional<Out<T>> dbias_ih, std::optional<Out<T>> dh0) {
-    const Check check("leaky_rnn_backward");
+    const Check check;
     LayerSizes sizes = checked_layer<T>(check, 1, x, weight_ih, {}, {}, {}, {}, {});
     check.shape("dy", dy, sizes.batch, sizes.steps, sizes.size);
     check.shape("dh_n", dh_n, sizes.batch, sizes.size);
@@ -73,19 +73,10 @@ void leaky_rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weig
     run_backward<T>(in, sequences, cell, dy.data(), data_or_null(dh_n), nullptr, out);
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("leaky_rnn_forward", &leaky_rnn_forward<T>, "x"_a, "weight_ih"_a, "bias_ih"_a.none(),
-          "h0"_a.none(), "rates"_a, "lengths"_a.none(), "reverse"_a, "y"_a, "h_n"_a, "g"_a);
-    m.def("leaky_rnn_backward", &leaky_rnn_backward<T>, "dy"_a, "dh_n"_a.none(), "x"_a,
-          "weight_ih"_a, "rates"_a, "lengths"_a.none(), "reverse"_a, "g"_a, "dx"_a.none(),
-          "dweight_ih"_a.none(), "dbias_ih"_a.none(), "dh0"_a.none());
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"leaky_rnn_forward", leaky_rnn_forward<float>, leaky_rnn_forward<double>},
+    {"leaky_rnn_backward", leaky_rnn_backward<float>, leaky_rnn_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

@@ -56,7 +56,7 @@ void lstm_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>
                   std::optional<In<T>> bias_hh, std::optional<In<T>> weight_hr,
                   std::optional<In<T>> h0, std::optional<In<T>> c0, std::optional<Indices> lengths,
                   bool reverse, Out<T> y, Out<T> h_n, Out<T> c_n, Out<T> gates, Out<T> c) {
-    const Check check("lstm_forward");
+    const Check check;
     LayerSizes sizes =
         checked_layer<T>(check, 4, x, weight_ih, weight_hh, weight_hr, bias_ih, bias_hh, h0);
     check.shape("y", y, sizes.batch, sizes.steps, sizes.size);
@@ -88,7 +88,7 @@ void lstm_backward(In<T> dy, std::optional<In<T>> dh_n, std::optional<In<T>> dc_
                    std::optional<Out<T>> dbias_ih, std::optional<Out<T>> dbias_hh,
                    std::optional<Out<T>> dweight_hr, std::optional<Out<T>> dh0,
                    std::optional<Out<T>> dc0) {
-    const Check check("lstm_backward");
+    const Check check;
     LayerSizes sizes = checked_layer<T>(check, 4, x, weight_ih, weight_hh, weight_hr, {}, {}, h0);
     check.shape("dy", dy, sizes.batch, sizes.steps, sizes.size);
     check.shape("dh_n", dh_n, sizes.batch, sizes.size);
@@ -108,22 +108,10 @@ void lstm_backward(In<T> dy, std::optional<In<T>> dh_n, std::optional<In<T>> dc_
     run_backward<T>(in, sequences, cell, dy.data(), data_or_null(dh_n), data_or_null(dc_n), out);
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("lstm_forward", &lstm_forward<T>, "x"_a, "weight_ih"_a, "weight_hh"_a, "bias_ih"_a.none(),
-          "bias_hh"_a.none(), "weight_hr"_a.none(), "h0"_a.none(), "c0"_a.none(),
-          "lengths"_a.none(), "reverse"_a, "y"_a, "h_n"_a, "c_n"_a, "gates"_a, "c"_a);
-    m.def("lstm_backward", &lstm_backward<T>, "dy"_a, "dh_n"_a.none(), "dc_n"_a.none(), "x"_a,
-          "weight_ih"_a, "weight_hh"_a, "weight_hr"_a.none(), "h0"_a.none(), "c0"_a.none(),
-          "lengths"_a.none(), "reverse"_a, "y"_a, "gates"_a, "c"_a, "dx"_a.none(),
-          "dweight_ih"_a.none(), "dweight_hh"_a.none(), "dbias_ih"_a.none(), "dbias_hh"_a.none(),
-          "dweight_hr"_a.none(), "dh0"_a.none(), "dc0"_a.none());
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"lstm_forward", lstm_forward<float>, lstm_forward<double>},
+    {"lstm_backward", lstm_backward<float>, lstm_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

@@ -53,7 +53,7 @@ Matrix<T> matrix(const StridedIn<T>& x) {
 // c (batch, M, N) = a (batch, M, K) · b (batch, K, N), or all three without the batch's axis.
 template <class T>
 void matmul(StridedIn<T> a, StridedIn<T> b, Out<T> c) {
-    const Check check("matmul");
+    const Check check;
     Size matrices{"batch"}, m{"M"}, inner{"K"}, n{"N"};
     if (c.ndim() == 3) {
         check.shape("c", c, matrices, m, n);
@@ -94,11 +94,8 @@ void matmul(StridedIn<T> a, StridedIn<T> b, Out<T> c) {
     }
 }
 
-const Registrar registrar([](nb::module_& m) {
-    m.def("matmul", &matmul<float>);
-    m.def("matmul", &matmul<double>);
-    m.attr("bf16_unit") = bf16_unit_name();
-});
+const KernelRegistrar registrar("matmul", matmul<float>, matmul<double>);
+const Registrar unit_registrar([](nb::module_& m) { m.attr("bf16_unit") = bf16_unit_name(); });
 
 }  // namespace
 }  // namespace handgrad

@@ -1,6 +1,4 @@
 // Max pooling: the largest value of every window and its index.
-#include <nanobind/stl/array.h>
-
 #include <atomic>
 #include <limits>
 
@@ -95,7 +93,7 @@ void pool_padded_row(const Pooling& pool, long j, const T* image, T* best, Index
 
 template <class T>
 void max_pool2d_forward(In<T> x, Out<T> y, Out<Index<T>> winner, const PoolingSizes& sizes) {
-    const Check check("max_pool2d_forward");
+    const Check check;
     const Pooling pool(check, sizes, "x", x, "y", y, 8 * sizeof(Index<T>));
     check.values("winner", winner, y.size());
     if (x.size() == 0 && y.size() == 0) return;
@@ -139,7 +137,7 @@ void scatter_in_twos(const Pooling& pool, const T* gradient, const Index<T>* win
 
 template <class T>
 void max_pool2d_backward(In<T> dy, In<Index<T>> winner, Out<T> dx, const PoolingSizes& sizes) {
-    const Check check("max_pool2d_backward");
+    const Check check;
     const Pooling pool(check, sizes, "dx", dx, "dy", dy, 8 * sizeof(Index<T>));
     check.values("winner", winner, dy.size());
     if (dx.size() == 0 && dy.size() == 0) return;
@@ -169,18 +167,10 @@ void max_pool2d_backward(In<T> dy, In<Index<T>> winner, Out<T> dx, const Pooling
     if (strayed.load()) throw nb::index_error("max_pool2d: a winner lies outside of its image");
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("max_pool2d_forward", &max_pool2d_forward<T>, "x"_a.noconvert(), "y"_a.noconvert(),
-          "winner"_a.noconvert(), "sizes"_a);
-    m.def("max_pool2d_backward", &max_pool2d_backward<T>, "dy"_a.noconvert(),
-          "winner"_a.noconvert(), "dx"_a.noconvert(), "sizes"_a);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"max_pool2d_forward", max_pool2d_forward<float>, max_pool2d_forward<double>},
+    {"max_pool2d_backward", max_pool2d_backward<float>, max_pool2d_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

@@ -5,25 +5,20 @@ namespace handgrad {
 namespace {
 
 template <class T>
-void bind(nb::module_& m) {
-    m.def("momentum", [](Out<T> parameter, In<T> gradient, Out<T> velocity, double lr,
-                         double momentum, double dampening, double weight_decay, double scale) {
-        const T rate = T(lr), decay = T(weight_decay), keep = T(momentum), take = T(1 - dampening);
-        sweep<T>(
-            Check("momentum"),
-            [=](Vec<T>& p, Vec<T> g, Vec<T>& velocity) {
-                g += decay * p;
-                velocity = keep * velocity + take * g;
-                p -= rate * velocity;
-            },
-            scale, parameter, gradient, velocity);
-    });
+void momentum(Out<T> parameter, In<T> gradient, Out<T> velocity, double lr, double momentum,
+              double dampening, double weight_decay, double scale) {
+    const T rate = T(lr), decay = T(weight_decay), keep = T(momentum), take = T(1 - dampening);
+    sweep<T>(
+        Check(),
+        [=](Vec<T>& p, Vec<T> g, Vec<T>& velocity) {
+            g += decay * p;
+            velocity = keep * velocity + take * g;
+            p -= rate * velocity;
+        },
+        scale, parameter, gradient, velocity);
 }
 
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrar("momentum", momentum<float>, momentum<double>);
 
 }  // namespace
 }  // namespace handgrad

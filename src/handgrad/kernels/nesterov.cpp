@@ -5,25 +5,20 @@ namespace handgrad {
 namespace {
 
 template <class T>
-void bind(nb::module_& m) {
-    m.def("nesterov", [](Out<T> parameter, In<T> gradient, Out<T> velocity, double lr,
-                         double momentum, double weight_decay, double scale) {
-        const T rate = T(lr), decay = T(weight_decay), keep = T(momentum);
-        sweep<T>(
-            Check("nesterov"),
-            [=](Vec<T>& p, Vec<T> g, Vec<T>& velocity) {
-                g += decay * p;
-                velocity = keep * velocity + g;
-                p -= rate * (g + keep * velocity);
-            },
-            scale, parameter, gradient, velocity);
-    });
+void nesterov(Out<T> parameter, In<T> gradient, Out<T> velocity, double lr, double momentum,
+              double weight_decay, double scale) {
+    const T rate = T(lr), decay = T(weight_decay), keep = T(momentum);
+    sweep<T>(
+        Check(),
+        [=](Vec<T>& p, Vec<T> g, Vec<T>& velocity) {
+            g += decay * p;
+            velocity = keep * velocity + g;
+            p -= rate * (g + keep * velocity);
+        },
+        scale, parameter, gradient, velocity);
 }
 
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrar("nesterov", nesterov<float>, nesterov<double>);
 
 }  // namespace
 }  // namespace handgrad

@@ -11,7 +11,7 @@ namespace {
 template <class T>
 void add_repeated(In<T> x, In<T> p, Out<T> y) {
     const long width = p.size(), rows = width == 0 ? 0 : x.size() / width;
-    const Check check("add_repeated");
+    const Check check;
     check.values("x", x, rows, width);
     check.values("y", y, rows, width);
     const KernelScope scope(x.size());
@@ -26,10 +26,7 @@ void add_repeated(In<T> x, In<T> p, Out<T> y) {
     });
 }
 
-const Registrar registrar([](nb::module_& m) {
-    m.def("add_repeated", &add_repeated<float>);
-    m.def("add_repeated", &add_repeated<double>);
-});
+const KernelRegistrar registrar("add_repeated", add_repeated<float>, add_repeated<double>);
 
 }  // namespace
 }  // namespace handgrad

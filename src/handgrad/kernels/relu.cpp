@@ -4,7 +4,7 @@
 namespace handgrad {
 namespace {
 
-const Registrar registrar([](nb::module_& m) { bind_activation<Relu>(m, "relu"); });
+const ActivationOp<Relu> relu_op("relu");
 
 }  // namespace
 }  // namespace handgrad

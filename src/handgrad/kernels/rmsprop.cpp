@@ -5,26 +5,21 @@ namespace handgrad {
 namespace {
 
 template <class T>
-void bind(nb::module_& m) {
-    m.def("rmsprop", [](Out<T> parameter, In<T> gradient, Out<T> v, double lr, double alpha,
-                        double eps, double weight_decay, double scale) {
-        const T rate = T(lr), decay = T(weight_decay), keep = T(alpha), take = T(1 - alpha),
-                floor = T(eps);
-        sweep<T>(
-            Check("rmsprop"),
-            [=](Vec<T>& p, Vec<T> g, Vec<T>& v) {
-                g += decay * p;
-                v = keep * v + take * g * g;
-                p -= rate * g / (square_root(v) + floor);
-            },
-            scale, parameter, gradient, v);
-    });
+void rmsprop(Out<T> parameter, In<T> gradient, Out<T> v, double lr, double alpha, double eps,
+             double weight_decay, double scale) {
+    const T rate = T(lr), decay = T(weight_decay), keep = T(alpha), take = T(1 - alpha),
+            floor = T(eps);
+    sweep<T>(
+        Check(),
+        [=](Vec<T>& p, Vec<T> g, Vec<T>& v) {
+            g += decay * p;
+            v = keep * v + take * g * g;
+            p -= rate * g / (square_root(v) + floor);
+        },
+        scale, parameter, gradient, v);
 }
 
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrar("rmsprop", rmsprop<float>, rmsprop<double>);
 
 }  // namespace
 }  // namespace handgrad

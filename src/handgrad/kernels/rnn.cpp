@@ -34,7 +34,7 @@ template <class T>
 void rnn_forward(In<T> x, In<T> weight_ih, In<T> weight_hh, std::optional<In<T>> bias_ih,
                  std::optional<In<T>> bias_hh, std::optional<In<T>> h0,
                  std::optional<Indices> lengths, bool relu, bool reverse, Out<T> y, Out<T> h_n) {
-    const Check check("rnn_forward");
+    const Check check;
     LayerSizes sizes =
         checked_layer<T>(check, 1, x, weight_ih, weight_hh, {}, bias_ih, bias_hh, h0);
     check.shape("y", y, sizes.batch, sizes.steps, sizes.size);
@@ -55,7 +55,7 @@ void rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih,
                   In<T> y, std::optional<Out<T>> dx, std::optional<Out<T>> dweight_ih,
                   std::optional<Out<T>> dweight_hh, std::optional<Out<T>> dbias_ih,
                   std::optional<Out<T>> dbias_hh, std::optional<Out<T>> dh0) {
-    const Check check("rnn_backward");
+    const Check check;
     LayerSizes sizes = checked_layer<T>(check, 1, x, weight_ih, weight_hh, {}, {}, {}, h0);
     check.shape("dy", dy, sizes.batch, sizes.steps, sizes.size);
     check.shape("dh_n", dh_n, sizes.batch, sizes.size);
@@ -75,21 +75,10 @@ void rnn_backward(In<T> dy, std::optional<In<T>> dh_n, In<T> x, In<T> weight_ih,
         run(RnnCell<T, Tanh<T>>{in});
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("rnn_forward", &rnn_forward<T>, "x"_a, "weight_ih"_a, "weight_hh"_a, "bias_ih"_a.none(),
-          "bias_hh"_a.none(), "h0"_a.none(), "lengths"_a.none(), "relu"_a, "reverse"_a, "y"_a,
-          "h_n"_a);
-    m.def("rnn_backward", &rnn_backward<T>, "dy"_a, "dh_n"_a.none(), "x"_a, "weight_ih"_a,
-          "weight_hh"_a, "h0"_a.none(), "lengths"_a.none(), "relu"_a, "reverse"_a, "y"_a,
-          "dx"_a.none(), "dweight_ih"_a.none(), "dweight_hh"_a.none(), "dbias_ih"_a.none(),
-          "dbias_hh"_a.none(), "dh0"_a.none());
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"rnn_forward", rnn_forward<float>, rnn_forward<double>},
+    {"rnn_backward", rnn_backward<float>, rnn_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

@@ -10,7 +10,7 @@ namespace {
 // y (N, H, T, d), with any strides of the leading axes, from x and the cosines and sines (T, d/2).
 template <class T>
 void rotary(StridedIn<T> x, In<T> cos, In<T> sin, StridedOut<T> y, bool back) {
-    const Check check("rotary");
+    const Check check;
     Size n{"N"}, h{"H"}, t{"T"}, d{"d"};
     check.shape("x", x, n, h, t, d);
     check.shape("y", y, n, h, t, d);
@@ -44,10 +44,7 @@ void rotary(StridedIn<T> x, In<T> cos, In<T> sin, StridedOut<T> y, bool back) {
     });
 }
 
-const Registrar registrar([](nb::module_& m) {
-    m.def("rotary", &rotary<float>);
-    m.def("rotary", &rotary<double>);
-});
+const KernelRegistrar registrar("rotary", rotary<float>, rotary<double>);
 
 }  // namespace
 }  // namespace handgrad

@@ -5,20 +5,14 @@ namespace handgrad {
 namespace {
 
 template <class T>
-void bind(nb::module_& m) {
-    m.def("sgd",
-          [](Out<T> parameter, In<T> gradient, double lr, double weight_decay, double scale) {
-              const T rate = T(lr), decay = T(weight_decay);
-              sweep<T>(
-                  Check("sgd"), [=](Vec<T>& p, Vec<T> g) { p -= rate * (g + decay * p); }, scale,
-                  parameter, gradient);
-          });
+void sgd(Out<T> parameter, In<T> gradient, double lr, double weight_decay, double scale) {
+    const T rate = T(lr), decay = T(weight_decay);
+    sweep<T>(
+        Check(), [=](Vec<T>& p, Vec<T> g) { p -= rate * (g + decay * p); }, scale, parameter,
+        gradient);
 }
 
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrar("sgd", sgd<float>, sgd<double>);
 
 }  // namespace
 }  // namespace handgrad

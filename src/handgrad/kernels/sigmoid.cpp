@@ -4,7 +4,7 @@
 namespace handgrad {
 namespace {
 
-const Registrar registrar([](nb::module_& m) { bind_activation<Sigmoid>(m, "sigmoid"); });
+const ActivationOp<Sigmoid> sigmoid_op("sigmoid");
 
 }  // namespace
 }  // namespace handgrad

@@ -4,7 +4,7 @@
 namespace handgrad {
 namespace {
 
-const Registrar registrar([](nb::module_& m) { bind_activation<Silu>(m, "silu"); });
+const ActivationOp<Silu> silu_op("silu");
 
 }  // namespace
 }  // namespace handgrad

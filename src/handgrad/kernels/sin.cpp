@@ -4,7 +4,7 @@
 namespace handgrad {
 namespace {
 
-const Registrar registrar([](nb::module_& m) { bind_activation<Sin>(m, "sin"); });
+const ActivationOp<Sin> sin_op("sin");
 
 }  // namespace
 }  // namespace handgrad

@@ -12,7 +12,7 @@ namespace {
 
 template <class T>
 void softmax_forward(In<T> x, Out<T> y, long outer, long width, long inner) {
-    const Check check("softmax_forward");
+    const Check check;
     check.values("x", x, outer, width, inner);
     check.values("y", y, outer, width, inner);
     if (x.size() == 0) return;
@@ -34,7 +34,7 @@ void softmax_forward(In<T> x, Out<T> y, long outer, long width, long inner) {
 
 template <class T>
 void softmax_backward(In<T> dy, In<T> y, Out<T> dx, long outer, long width, long inner) {
-    const Check check("softmax_backward");
+    const Check check;
     check.values("dy", dy, outer, width, inner);
     check.values("y", y, outer, width, inner);
     check.values("dx", dx, outer, width, inner);
@@ -53,16 +53,10 @@ void softmax_backward(In<T> dy, In<T> y, Out<T> dx, long outer, long width, long
         });
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("softmax_forward", &softmax_forward<T>);
-    m.def("softmax_backward", &softmax_backward<T>);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"softmax_forward", softmax_forward<float>, softmax_forward<double>},
+    {"softmax_backward", softmax_backward<float>, softmax_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

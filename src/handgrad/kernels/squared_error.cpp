@@ -9,7 +9,7 @@ namespace {
 
 template <class T>
 double squared_error_sum(In<T> x, In<T> target) {
-    Check("squared_error_sum").values("target", target, x.size());
+    Check().values("target", target, x.size());
     const KernelScope scope(x.size());
     return parallel_reduce_sum<T>(x.size(), [x = x.data(), t = target.data()](auto lanes) {
         const Vec<T> difference = lanes.load(x) - lanes.load(t);
@@ -19,7 +19,7 @@ double squared_error_sum(In<T> x, In<T> target) {
 
 template <class T>
 void squared_error_values(In<T> x, In<T> target, Out<T> losses) {
-    const Check check("squared_error_values");
+    const Check check;
     check.values("target", target, x.size());
     check.values("losses", losses, x.size());
     const KernelScope scope(x.size());
@@ -34,7 +34,7 @@ void squared_error_values(In<T> x, In<T> target, Out<T> losses) {
 template <class T>
 void squared_error_backward(std::optional<In<T>> dlosses, In<T> x, In<T> target, Out<T> dx,
                             double factor) {
-    const Check check("squared_error_backward");
+    const Check check;
     check.values("dlosses", dlosses, x.size());
     check.values("target", target, x.size());
     check.values("dx", dx, x.size());
@@ -46,18 +46,11 @@ void squared_error_backward(std::optional<In<T>> dlosses, In<T> x, In<T> target,
     });
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("squared_error_sum", &squared_error_sum<T>);
-    m.def("squared_error_values", &squared_error_values<T>);
-    m.def("squared_error_backward", &squared_error_backward<T>, nb::arg().none(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg());
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrars[] = {
+    {"squared_error_sum", squared_error_sum<float>, squared_error_sum<double>},
+    {"squared_error_values", squared_error_values<float>, squared_error_values<double>},
+    {"squared_error_backward", squared_error_backward<float>, squared_error_backward<double>},
+};
 
 }  // namespace
 }  // namespace handgrad

@@ -10,7 +10,7 @@ namespace {
 // y = a + b.
 template <class T>
 void add_arrays(In<T> a, In<T> b, Out<T> y) {
-    const Check check("add_arrays");
+    const Check check;
     check.values("a", a, y.size());
     check.values("b", b, y.size());
     const KernelScope scope(y.size());
@@ -19,15 +19,7 @@ void add_arrays(In<T> a, In<T> b, Out<T> y) {
     });
 }
 
-template <class T>
-void bind(nb::module_& m) {
-    m.def("add_arrays", &add_arrays<T>);
-}
-
-const Registrar registrar([](nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
-});
+const KernelRegistrar registrar("add_arrays", add_arrays<float>, add_arrays<double>);
 
 }  // namespace
 }  // namespace handgrad

@@ -4,7 +4,7 @@
 namespace handgrad {
 namespace {
 
-const Registrar registrar([](nb::module_& m) { bind_gated<Silu>(m, "swiglu"); });
+const GatedOp<Silu> swiglu_op("swiglu");
 
 }  // namespace
 }  // namespace handgrad

@@ -4,7 +4,7 @@
 namespace handgrad {
 namespace {
 
-const Registrar registrar([](nb::module_& m) { bind_activation<Tanh>(m, "tanh"); });
+const ActivationOp<Tanh> tanh_op("tanh");
 
 }  // namespace
 }  // namespace handgrad

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from itertools import chain
 from operator import is_
 from typing import Any, Final, NamedTuple
 
@@ -190,23 +189,21 @@ class TrainingStep:
 
     def _has_same_attributes(self) -> bool:
         """If not, such as after a callback, all captures are of other settings."""
-        tables, sizes, values = self._attributes
-        now = chain.from_iterable(map(dict.values, tables))
-        same = [*map(len, tables)] == sizes and all(map(is_, now, values))
+        same: bool = kernels.native.hold_same(*self._attributes)  # type: ignore[union-attr]
         if not same:
             self._attributes = self._find_attributes()
         return same
 
-    def _find_attributes(self) -> tuple[list[dict[str, Any]], list[int], list[Any]]:
-        """The attributes of the loss and all layers, and the tables among them: these tables, their
-        sizes, and all their values one after another.
+    def _find_attributes(self) -> tuple[list[dict[str, Any]], list[tuple[Any, ...]]]:
+        """The attributes of the loss and all layers, and the tables among them: these tables, and
+        the values of each.
 
         They are compared by `is`, so that a value set again at worst costs another capture.
         """
         owners = [self.loss, *(layer for _, layer in walk(self.model))]
         tables = [vars(owner) for owner in owners if hasattr(owner, "__dict__")]
         tables += [value for table in tables for value in table.values() if type(value) is dict]
-        return tables, [*map(len, tables)], [*chain.from_iterable(map(dict.values, tables))]
+        return tables, [tuple(table.values()) for table in tables]
 
     def _find_parameters(self) -> tuple[list[Layer], list[str], list[Array]]:
         """The layer, the name and the array of each parameter."""

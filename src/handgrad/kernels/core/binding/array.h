@@ -13,11 +13,11 @@
 namespace handgrad {
 
 struct ArrayView {
-    void* data = nullptr;
-    const Py_ssize_t* shape = nullptr;
-    const Py_ssize_t* strides = nullptr;
-    int ndim = 0;
-    long size = 0;
+    void* data;
+    const Py_ssize_t* shape;
+    const Py_ssize_t* strides;
+    int ndim;
+    long size;
 };
 
 // The axes of an array.
@@ -45,17 +45,15 @@ class Array {
                                   : std::is_same_v<std::remove_const_t<T>, bool> ? 'b'
                                                                                  : 'i';
 
-    bool view(PyObject* object) {
-        return view_array(object, kKind, sizeof(T), !std::is_const_v<T>, view_);
-    }
-    T* data() const { return static_cast<T*>(view_.data); }
-    long size() const { return view_.size; }
-    long ndim() const { return view_.ndim; }
-    long shape(int axis) const { return static_cast<long>(view_.shape[axis]); }
-    Axes axes() const { return {view_.shape, view_.ndim}; }
+    explicit Array(const ArrayView& view) : view_(&view) {}
+    T* data() const { return static_cast<T*>(view_->data); }
+    long size() const { return view_->size; }
+    long ndim() const { return view_->ndim; }
+    long shape(int axis) const { return static_cast<long>(view_->shape[axis]); }
+    Axes axes() const { return {view_->shape, view_->ndim}; }
 
   private:
-    ArrayView view_;
+    const ArrayView* view_;
 };
 
 // An aligned array whose axes may lie any way in memory: a transposed view, a broadcast one.
@@ -63,19 +61,17 @@ class Array {
 template <class T>
 class Strided {
   public:
-    bool view(PyObject* object) {
-        return view_strided(object, Array<T>::kKind, sizeof(T), !std::is_const_v<T>, view_);
-    }
-    T* data() const { return static_cast<T*>(view_.data); }
-    long ndim() const { return view_.ndim; }
-    long shape(int axis) const { return static_cast<long>(view_.shape[axis]); }
-    Axes axes() const { return {view_.shape, view_.ndim}; }
+    explicit Strided(const ArrayView& view) : view_(&view) {}
+    T* data() const { return static_cast<T*>(view_->data); }
+    long ndim() const { return view_->ndim; }
+    long shape(int axis) const { return static_cast<long>(view_->shape[axis]); }
+    Axes axes() const { return {view_->shape, view_->ndim}; }
     long stride(int axis) const {
-        return static_cast<long>(view_.strides[axis]) / static_cast<long>(sizeof(T));
+        return static_cast<long>(view_->strides[axis]) / static_cast<long>(sizeof(T));
     }
 
   private:
-    ArrayView view_;
+    const ArrayView* view_;
 };
 
 template <class T>
@@ -84,21 +80,3 @@ T* data_or_null(const std::optional<Array<T>>& array) {
 }
 
 }  // namespace handgrad
-
-template <class T>
-struct nanobind::detail::type_caster<handgrad::Array<T>> {
-    NB_TYPE_CASTER(handgrad::Array<T>, const_name("numpy.ndarray"))
-
-    bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
-        return value.view(source.ptr());
-    }
-};
-
-template <class T>
-struct nanobind::detail::type_caster<handgrad::Strided<T>> {
-    NB_TYPE_CASTER(handgrad::Strided<T>, const_name("numpy.ndarray"))
-
-    bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
-        return value.view(source.ptr());
-    }
-};

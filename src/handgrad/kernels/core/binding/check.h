@@ -1,7 +1,7 @@
 // What a native function demands of its arguments, looked at before memory is reached.
 //
 // Its first lines say it, in the letters of its documentation:
-//     const Check check("rotary");
+//     const Check check;
 //     Size n{"N"}, heads{"H"}, steps{"T"}, size{"d"};
 //     check.shape("x", x, n, heads, steps, size);
 //     check.shape("y", y, n, heads, steps, size);
@@ -12,7 +12,7 @@
 #include <limits>
 #include <optional>
 
-#include "core/binding/binding.h"
+#include "core/binding/kernel.h"
 
 namespace handgrad {
 
@@ -46,7 +46,8 @@ constexpr long kNoLimit = std::numeric_limits<long>::max();
 
 class Check {
   public:
-    explicit Check(const char* function) : function_(function) {}
+    // Of the kernel that this thread calls, or of another function.
+    explicit Check(const char* function = kernel_in_call) : function_(function) {}
 
     // The axes of `array` are these, no more and no fewer.
     template <class Array, class... Wanted>

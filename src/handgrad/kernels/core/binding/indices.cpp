@@ -2,21 +2,18 @@
 // replay repeats it.
 #include <algorithm>
 
-#include "core/binding/binding.h"
 #include "core/binding/check.h"
+#include "core/binding/kernel.h"
 
 namespace handgrad {
 namespace {
 
-const Registrar registrar([](nb::module_& m) {
-    m.def(
-        "copy_indices",
-        [](Indices indices, Out<std::int64_t> copy) {
-            Check("copy_indices").values("copy", copy, indices.size());
-            std::copy_n(indices.data(), indices.size(), copy.data());
-        },
-        "indices"_a, "copy"_a);
-});
+void copy_indices(Indices indices, Out<std::int64_t> copy) {
+    Check().values("copy", copy, indices.size());
+    std::copy_n(indices.data(), indices.size(), copy.data());
+}
+
+const KernelRegistrar registrar("copy_indices", copy_indices);
 
 }  // namespace
 }  // namespace handgrad

@@ -1,7 +1,7 @@
 // The native module of one instruction set: every kernel file has registered its functions.
 #include <vector>
 
-#include "core/binding/binding.h"
+#include "core/binding/kernel.h"
 #include "core/runtime/memory.h"
 #include "core/runtime/threads.h"
 #include "core/simd/simd.h"
@@ -30,4 +30,5 @@ NB_MODULE(HANDGRAD_MODULE, m) {
     m.attr("compiler") = "GCC " __VERSION__;
 #endif
     for (auto bind : handgrad::binders()) bind(m);
+    handgrad::bind_kernels(m);
 }

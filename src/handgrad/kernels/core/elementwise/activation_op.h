@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "core/binding/binding.h"
 #include "core/binding/check.h"
+#include "core/binding/kernel.h"
 #include "core/elementwise/activation.h"
 #include "core/elementwise/elementwise.h"
 #include "core/runtime/gil.h"
@@ -14,51 +14,45 @@
 
 namespace handgrad {
 
-template <class T, class F>
-void activation_forward(const Check& check, const F& f, In<T> x, Out<T> y) {
-    check.values("y", y, x.size());
-    const long count = static_cast<long>(x.size());
-    const WithoutGil unlocked(count);
-    const auto body = [f, x = x.data(), y = y.data()](auto lanes) {
-        lanes.store(y, f.value(lanes.load(x)));
-    };
+template <template <class> class F, class T, class... Options>
+void activation_forward(In<T> x, Out<T> y, Options... options) {
+    const F<T> f{static_cast<T>(options)...};
+    Check().values("y", y, x.size());
+    const WithoutGil unlocked(x.size());
     // If only y is kept, backward has to find the side of the kink in it.
     std::optional<FlushSubnormals> flushed;
-    if constexpr (!(F::kHasKink && F::kFromOutput)) flushed.emplace();
-    parallel_transform<T>(count, body);
+    if constexpr (!(F<T>::kHasKink && F<T>::kFromOutput)) flushed.emplace();
+    parallel_transform<T>(x.size(), [f, x = x.data(), y = y.data()](auto lanes) {
+        lanes.store(y, f.value(lanes.load(x)));
+    });
 }
 
-// `kept` is the output or the input, as F::kFromOutput says.
-template <class T, class F>
-void activation_backward(const Check& check, const F& f, In<T> dy, In<T> kept, Out<T> dx) {
+// `kept` is the output or the input, as kFromOutput says.
+template <template <class> class F, class T, class... Options>
+void activation_backward(In<T> dy, In<T> kept, Out<T> dx, Options... options) {
+    const F<T> f{static_cast<T>(options)...};
+    const Check check;
     check.values("kept", kept, dy.size());
     check.values("dx", dx, dy.size());
-    const long count = static_cast<long>(dy.size());
-    const WithoutGil unlocked(count);
-    const auto body = [f, dy = dy.data(), kept = kept.data(), dx = dx.data()](auto lanes) {
-        lanes.store(dx, f.gradient(lanes.load(dy), lanes.load(kept)));
-    };
+    const WithoutGil unlocked(dy.size());
     std::optional<FlushSubnormals> flushed;
-    if constexpr (!F::kHasKink) flushed.emplace();
-    parallel_transform<T>(count, body);
+    if constexpr (!F<T>::kHasKink) flushed.emplace();
+    parallel_transform<T>(dy.size(),
+                          [f, dy = dy.data(), kept = kept.data(), dx = dx.data()](auto lanes) {
+                              lanes.store(dx, f.gradient(lanes.load(dy), lanes.load(kept)));
+                          });
 }
 
-// `<name>_forward(x, y)` and `<name>_backward(dy, kept, dx)` for both types; options, such as a
-// slope, follow as numbers.
+// `<name>_forward(x, y)` and `<name>_backward(dy, kept, dx)`; options, such as a slope, follow as
+// numbers.
 template <template <class> class F, class... Options>
-void bind_activation(nb::module_& m, const char* name) {
-    auto bind = [&]<class T>(T) {
-        m.def((name + std::string("_forward")).c_str(),
-              [name](In<T> x, Out<T> y, Options... options) {
-                  activation_forward(Check(name), F<T>{static_cast<T>(options)...}, x, y);
-              });
-        m.def((name + std::string("_backward")).c_str(),
-              [name](In<T> dy, In<T> kept, Out<T> dx, Options... options) {
-                  activation_backward(Check(name), F<T>{static_cast<T>(options)...}, dy, kept, dx);
-              });
-    };
-    bind(float{});
-    bind(double{});
-}
+struct ActivationOp {
+    explicit ActivationOp(const std::string& name)
+        : forward(name + "_forward", activation_forward<F, float, Options...>,
+                  activation_forward<F, double, Options...>),
+          backward(name + "_backward", activation_backward<F, float, Options...>,
+                   activation_backward<F, double, Options...>) {}
+    KernelRegistrar forward, backward;
+};
 
 }  // namespace handgrad

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "core/binding/binding.h"
 #include "core/binding/check.h"
+#include "core/binding/kernel.h"
 #include "core/elementwise/activation.h"
 #include "core/rowwise/rows.h"
 #include "core/runtime/gil.h"
@@ -23,8 +23,10 @@ void each_gated_row(const T* x, long values, long half, const Body& body) {
     });
 }
 
-template <class T, class F>
-void gated_forward(const Check& check, const F& f, In<T> x, Out<T> y) {
+template <template <class> class F, class T>
+void gated_forward(In<T> x, Out<T> y) {
+    const F<T> f{};
+    const Check check;
     Size rows{"rows"}, size{"D"};
     check.shape("y", y, several(rows), size);
     const long half = size;
@@ -36,8 +38,10 @@ void gated_forward(const Check& check, const F& f, In<T> x, Out<T> y) {
     });
 }
 
-template <class T, class F>
-void gated_backward(const Check& check, const F& f, In<T> dy, In<T> x, Out<T> dx) {
+template <template <class> class F, class T>
+void gated_backward(In<T> dy, In<T> x, Out<T> dx) {
+    const F<T> f{};
+    const Check check;
     Size rows{"rows"}, size{"D"};
     check.shape("dy", dy, several(rows), size);
     const long half = size;
@@ -56,16 +60,11 @@ void gated_backward(const Check& check, const F& f, In<T> dy, In<T> x, Out<T> dx
 
 // `<name>_forward(x, y)` and `<name>_backward(dy, x, dx)` for both types.
 template <template <class> class F>
-void bind_gated(nb::module_& m, const char* name) {
-    auto bind = [&]<class T>(T) {
-        m.def((name + std::string("_forward")).c_str(),
-              [name](In<T> x, Out<T> y) { gated_forward(Check(name), F<T>{}, x, y); });
-        m.def((name + std::string("_backward")).c_str(), [name](In<T> dy, In<T> x, Out<T> dx) {
-            gated_backward(Check(name), F<T>{}, dy, x, dx);
-        });
-    };
-    bind(float{});
-    bind(double{});
-}
+struct GatedOp {
+    explicit GatedOp(const std::string& name)
+        : forward(name + "_forward", gated_forward<F, float>, gated_forward<F, double>),
+          backward(name + "_backward", gated_backward<F, float>, gated_backward<F, double>) {}
+    KernelRegistrar forward, backward;
+};
 
 }  // namespace handgrad
