@@ -94,22 +94,27 @@ def _graph(pos, rest, edges, k=2.0, steps=2):
     return pos
 
 
-@pytest.mark.parametrize(
-    ("function", "shapes", "others"),
-    [
-        (_strided, [(7,)], {"stride": 3}),
-        (_graph, [(5, 2), (3,)], {"k": 3.0, "steps": 3}),
-    ],
-)
-def test_settings_of_examples_stay_free(function, shapes, others):
-    rng = np.random.default_rng(0)
-    given = [rng.standard_normal(shape) for shape in shapes]
-    if function is _graph:
-        given.append(np.array([[0, 1], [1, 2], [3, 4]]))
-    derived = hg.derive(function, *given)
+def test_a_setting_of_the_example_stays_free():
+    derived = hg.derive(_strided, x := np.random.default_rng(0).standard_normal(7))
     assert derived.fixed == {}
-    y, _ = derived.forward(*given, **others)
-    np.testing.assert_allclose(y, function(*given, **others))
+    y, _ = derived.forward(x, stride=3)
+    np.testing.assert_allclose(y, _strided(x, stride=3))
+
+
+def test_rounds_that_select_by_masks_of_their_own_are_as_many_as_on_the_example():
+    """Two masks that select as many elements here may select others of another example."""
+    rng = np.random.default_rng(0)
+    given = [
+        rng.standard_normal((5, 2)),
+        rng.standard_normal(3),
+        np.array([[0, 1], [1, 2], [3, 4]]),
+    ]
+    derived = hg.derive(_graph, *given)
+    assert derived.fixed == {"steps": 2}
+    y, _ = derived.forward(*given, k=3.0)
+    np.testing.assert_allclose(y, _graph(*given, k=3.0))
+    with pytest.raises(ValueError, match="steps is 3; allowed: 2"):
+        derived.forward(*given, steps=3)
 
 
 def _length_of_squashed(x):

@@ -103,6 +103,7 @@ class Rebuild:
             attrs = {k: replaced(v, letters) for k, v in attrs.items()}
             made = build(item.op, *operands, **attrs)
         made.name, made.line = made.name or item.name, made.line or item.line
+        world().signatures.stand(made, item)
         self.new[id(item)] = made
 
     def _operand(self, item: Node, k: int, letters: Letters) -> Node:

@@ -186,6 +186,11 @@ class Signatures:
                 self._known[id(last)] = last, self._numbers.setdefault(told, len(self._numbers))
         return self._known[id(node)][1]
 
+    def stand(self, made: Node, old: Node) -> None:
+        """Give a node the number of the one that it was made from, if that has one."""
+        if id(old) in self._known:
+            self._known[id(made)] = made, self._known[id(old)][1]
+
     def _told(self, node: Node) -> Any:
         now: dict[str, Size | int] = {f"t{depth}": i for depth, (_, i) in enumerate(node.rounds)}
         args = [
