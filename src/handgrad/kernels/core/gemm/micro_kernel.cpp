@@ -6,8 +6,8 @@ namespace handgrad {
 namespace {
 
 // The unrolling of the loop over k, between which rows are prefetched and stored. Sanitizers add so
-// much to each iteration that compiling eight takes minutes.
-constexpr int kUnroll = kExactBlocks ? 2 : 8;
+// much to each iteration that compiling more takes minutes.
+constexpr int kUnroll = kFallback ? 1 : kExactBlocks ? 2 : 4;
 
 template <int Pitch, class Element>
 struct PanelLoop {
@@ -27,6 +27,7 @@ struct PanelLoop {
                 for (int v = 0; v < Vectors; v++)
                     __builtin_prefetch(panel_b + v * kLanes<T> + kPrefetchDistance);
             c.add([&](int i) { return a_at[i / 5][i % 5 * to_next]; }, panel_b);
+#pragma GCC unroll 3
             for (const Element*& a : a_at) a += Pitch == 0 ? Rows : 1;
             panel_b += width;
         };
@@ -36,7 +37,7 @@ struct PanelLoop {
 #pragma GCC unroll 16
                 for (int i = 0; i < Rows; i++)
                     __builtin_prefetch(a_at[i / 5] + i % 5 * to_next + prefetch_offset, 0, 2);
-#pragma GCC unroll 8
+#pragma GCC unroll 4
             for (int i = 0; i < kUnroll; i++) rank1_update();
             if (deferred != nullptr) deferred->store_row();
         }
