@@ -9,13 +9,25 @@ import numpy as np
 import pytest
 
 from docs.notation import PAGE, written
-from handgrad.documents.formulas.formula import Formula, Script, Symbol, parts_in
+from handgrad.documents.document import Document, Equation, Heading, Mono
+from handgrad.documents.formulas.formula import (
+    Formula,
+    FormulaRow,
+    Script,
+    Sign,
+    Symbol,
+    parts_in,
+    row,
+)
 from handgrad.equations.equations import derive
+from handgrad.equations.models.model import model_document
 from handgrad.equations.notation import WORDS
+from handgrad.equations.notes import notes
 from handgrad.equations.subject import Subject
 from handgrad.equations.topics import Topic, op_topic, worked_topic
 from handgrad.equations.worked import WORKED
-from tests.equations.test_words import OPS
+from tests.equations.test_whole import CASES
+from tests.equations.test_words import MODELS, OPS
 
 PAGES = pytest.mark.parametrize("name", [*OPS, *WORKED])
 
@@ -58,6 +70,41 @@ def test_no_symbol_has_two_meanings_on_a_page(name: str) -> None:
                 axes.update(sizes(each.shape))
     assert [said for said in meanings.values() if len(said) > 1] == []
     assert arrays & axes == set()
+
+
+def definitions(document: Document) -> Iterator[dict[Formula, set[Formula]]]:
+    """What stands to the right of each left side, pass by pass.
+
+    A function's name begins another pass: the same gradients in closed form.
+    """
+    found: dict[Formula, set[Formula]] = defaultdict(set)
+    highest = min(each.level for each in document.blocks if isinstance(each, Heading))
+    for block in document.blocks:
+        if isinstance(block, Heading) and (
+            block.level == highest or isinstance(block.content, Mono)
+        ):
+            yield found
+            found = defaultdict(set)
+        if isinstance(block, Equation) and isinstance(block.formula, FormulaRow):
+            parts = block.formula.parts
+            if Sign("=") in parts:
+                at = parts.index(Sign("="))
+                found[row(*parts[:at])].add(row(*parts[at + 1 :]))
+    yield found
+
+
+@pytest.mark.parametrize("name", [*MODELS, *(case.name for case in CASES)])
+def test_a_pass_of_a_model_or_layer_defines_each_symbol_once(name: str) -> None:
+    case = next((each for each in CASES if each.name == name), None)
+    if case is None:
+        document = notes(name, measure=None).document
+    else:
+        layer = case.make(np.random.default_rng(0))
+        inputs = case.inputs if len(case.inputs) > 1 else case.inputs[0]
+        document = model_document(layer, inputs, title=name, loss=case.loss)
+    passes = list(definitions(document))
+    assert any(passes)
+    assert [left for each in passes for left, right in each.items() if len(right) > 1] == []
 
 
 def test_the_size_of_an_image_is_no_weight() -> None:

@@ -6,24 +6,27 @@ let session;
 let keep;
 
 async function start({ pyodide: base, folder, keeps }) {
-  const { loadPyodide } = await import(`${base}pyodide.mjs`);
   const say = (step) => postMessage({ step });
-  say("Loading Python…");
-  const python = await loadPyodide({ env: { HANDGRAD_ENGINE: "reference", HOME: "/home/pyodide" } });
-  say("Loading NumPy…");
-  await python.loadPackage("numpy", { messageCallback: () => {} });
+  const names = ["packages.zip", "compiled.py", "session.py", ...(keeps ? ["compiled.zip"] : [])];
+  const files = Promise.all(names.map((name) => load(new URL(name, folder))));
+  files.catch(() => {}); // is told below, once Python is there
+  say("Loading Python and NumPy…");
+  const { loadPyodide } = await import(`${base}pyodide.mjs`);
+  const python = await loadPyodide({
+    env: { HANDGRAD_ENGINE: "reference", HOME: "/home/pyodide" },
+    packages: ["numpy"],
+  });
   say("Loading handgrad…");
-  const [archive, ...code] = await Promise.all(
-    ["packages.zip", "compiled.py", "session.py"].map((name) => load(new URL(name, folder))),
-  );
-  for (const [i, name] of ["compiled.py", "session.py"].entries()) python.FS.writeFile(name, new Uint8Array(code[i]));
+  const [archive, ...read] = await files;
+  for (const i of [0, 1]) python.FS.writeFile(names[1 + i], new Uint8Array(read[i]));
   const compiled = python.pyimport("compiled");
   python.unpackArchive(archive, "zip", { extractDir: String(compiled.FOLDER) });
-  const kept = new URL("compiled.zip", folder);
-  const found = keeps ? await load(kept) : new ArrayBuffer(0);
+  const found = read[2] ?? new ArrayBuffer(0);
   compiled.unpack(python.toPy(found).tobytes());
   session = python.pyimport("session");
-  if (keeps && !found.byteLength) keep = () => fetch(kept, { method: "PUT", body: compiled.packed().toJs() });
+  if (keeps && !found.byteLength) {
+    keep = () => fetch(new URL("compiled.zip", folder), { method: "PUT", body: compiled.packed().toJs() });
+  }
   postMessage({ ready: true });
 }
 
