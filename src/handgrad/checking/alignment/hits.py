@@ -33,12 +33,13 @@ class Hit:
     follows: bool = False
 
     @property
-    def rank(self) -> tuple[float, float, bool, bool, bool, bool, int]:
+    def rank(self) -> tuple[float, float, bool, bool, bool, bool, bool, int]:
         text = self.written
         longer = 0 if text is None else len(text.line) - len(" ".join(text.before))
         size = round(self.size) + self.piece.in_forward
         is_alone = not is_of_name(self.change)
-        late = (self.follows, self.forgets, is_alone, self._is_late)
+        gives_back = isinstance(self.change.statement, ast.Return)
+        late = (self.follows, self.forgets, is_alone, self._is_late, gives_back)
         return -len(self.covers), size, *late, longer
 
     @cached_property
