@@ -45,3 +45,20 @@ def test_what_changed_functions_print_is_not_repeated(capsys):
     report = hg.check((talking, talking_backward), normal(3, 4))
     assert not report.ok
     assert capsys.readouterr().out.count("in backward") < 100
+
+
+def test_no_list_is_put_into_itself():
+    """An array of a list that holds itself takes all memory."""
+
+    def forward(x):
+        return np.array([row**2 for row in x]), x
+
+    def backward(dy, x):
+        rows = []
+        for each, row in zip(dy, x, strict=True):
+            drow = each * row
+            rows.append(drow)
+        return np.array(rows)
+
+    report = hg.check((forward, backward), np.random.default_rng(0).normal(size=(2, 3)))
+    assert "2" in report.faults[0].message
