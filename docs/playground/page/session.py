@@ -76,7 +76,7 @@ def answer(message: str) -> str:
 
 def _answer(tab: str, source: str, inputs: Sequence[Input]) -> dict[str, Any]:
     FILE.write_text(source, "utf-8")
-    # Of two edits of equal length in one second, the compiled file of the first would be taken.
+    # A second edit of equal length in one second would be taken for the compiled first.
     date = next(_DATES)
     os.utime(FILE, (date, date))
     sys.modules.pop(FILE.stem, None)  # resolve gives the name to the first of its file alone

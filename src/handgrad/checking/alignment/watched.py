@@ -34,8 +34,9 @@ _KNOWN: Final = 1e-4
 
 
 class WatchedTarget:
-    """What is seen of a target's functions in a pass. Raises TooMuchError where it holds more than
-    can be put back.
+    """A target's functions as one pass showed them.
+
+    Raises TooMuchError where the target holds more than can be put back.
     """
 
     def __init__(self, functions: ForwardBackward, done: TrialRun) -> None:
@@ -128,7 +129,7 @@ class WatchedTarget:
         return None
 
     def _left(self, terms: np.ndarray, slope: Derivative) -> float | None:
-        """What differences along a direction leave open of a gradient; None if it is not so."""
+        """The part of a gradient that a derivative along a line leaves open; None for another."""
         size = float(np.sqrt(np.sum(terms**2)))
         error = abs(float(np.sum(terms)) - slope.value)
         allowed = slope.bound + 4.0 * unit_of(self.functions) * size

@@ -46,7 +46,7 @@ constexpr long kNoLimit = std::numeric_limits<long>::max();
 
 class Check {
   public:
-    // Of the kernel that this thread calls, or of another function.
+    // The name said is that of the kernel this thread calls, or another one.
     explicit Check(const char* function = kernel_in_call) : function_(function) {}
 
     // The axes of `array` are these, no more and no fewer.

@@ -21,7 +21,7 @@ namespace handgrad {
 
 enum class ParameterKind : unsigned char { kArray, kStrided, kInteger, kNumber, kFlag, kSizes };
 
-// What a function takes at one position; `type` and `item_size` are those of an array, and `count`
+// An argument of a function by position; `type` and `item_size` are those of an array, and `count`
 // says how many sizes there are.
 struct Parameter {
     ParameterKind kind;
