@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.deriving.letters import letters_from
 from handgrad.errors import ArgumentError
 from handgrad.program.reading import package_of
 from handgrad.program.sizes import Size
@@ -120,6 +121,16 @@ class Arguments:
         own = {s.letter for s in self.settings if s.value is not None and s.letter == s.name}
         found = (x for spec in self.specs for size in spec.shape for x in ordered(size))
         return [x for x in dict.fromkeys(found) if x not in own]
+
+    def lengths_of(self, values: Mapping[str, Any]) -> dict[str, int]:
+        """The lengths of letters by the arrays of a call, and by its whole settings."""
+        named = {f"x{k}": np.asarray(at(values, s.path)) for k, s in enumerate(self.specs)}
+        shapes = list(zip(named, (spec.shape for spec in self.specs), strict=True))
+        own = {s.letter: int(at(values, s.path)) for s in self.settings if s.letter}
+        found = letters_from(shapes, self.letters, {x: str(n) for x, n in own.items()})
+        for letter, text in found.items():
+            own[letter] = eval(text, {**named, **own})
+        return own
 
     @property
     def known(self) -> dict[str, int]:

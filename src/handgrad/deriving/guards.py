@@ -42,6 +42,13 @@ def size_rules(world: World) -> Iterator[tuple[str, Size, Size]]:
             yield rule
 
 
+def open_rules(world: World, arguments: Arguments) -> Iterator[tuple[str, Size, Size]]:
+    """Those relations that do not hold whatever the lengths are."""
+    for sign, left, right in size_rules(world):
+        if sign != "<=" or not _always(right - left, arguments.letters):
+            yield sign, left, right
+
+
 def holds(rule: tuple[str, Size, Size], lengths: Mapping[str, int]) -> bool:
     sign, left, right = rule
     method = next(each.method for each in COMPARISONS if each.text == sign)
@@ -90,9 +97,7 @@ def checks(
             if (size != Size.of(str(size)) or str(size) in given) and size.letters <= set(letters):
                 place = f"{names[spec.name]}.shape[{k}]"
                 yield _raising(f"{place} != {e.size(size)}", place, f"{e.size(size)}")
-    for sign, left, right in size_rules(world):
-        if sign == "<=" and _always(right - left, arguments.letters):
-            continue
+    for sign, left, right in open_rules(world, arguments):
         if left.constant is not None:
             sign = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(sign, sign)
             left, right = right, left
