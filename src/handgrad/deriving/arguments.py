@@ -42,7 +42,8 @@ _OPERATORS: Final[dict[type[ast.operator], Callable[[Size, Size], Size]]] = {
 class Spec:
     """An array: its axes, whether it is of floats (f), integers (i) or truths (b), an example.
 
-    is_computed: it is one that a forward keeps, which not each may be.
+    is_computed: it is one that a forward keeps, which not each may be. is_single: the example is of
+    single precision.
     """
 
     path: Path
@@ -50,6 +51,7 @@ class Spec:
     kind: str
     example: Any = None
     is_computed: bool = False
+    is_single: bool = False
 
     @property
     def name(self) -> str:
@@ -387,7 +389,9 @@ def _example(path: Path, value: Any) -> Spec:
         )
     name = "_".join(map(str, path))
     shape = [Size.of(1) if n == 1 else Size.of(f"{name}_{k}") for k, n in enumerate(array.shape)]
-    return Spec(path, tuple(shape), kind, array.astype(float) if kind == "f" else array)
+    is_single = array.dtype == np.float32
+    own = array.astype(float) if kind == "f" else array
+    return Spec(path, tuple(shape), kind, own, is_single=is_single)
 
 
 def is_shape(value: Any, *, alone: bool = False) -> bool:

@@ -111,6 +111,15 @@ def _always(size: Size, lengths: Collection[str]) -> bool:
     return all(c > 0 and all(atom in lengths for atom in atoms) for atoms, c in size.terms)
 
 
+def is_of_few(rule: tuple[str, Size, Size]) -> bool:
+    """Return whether a relation holds for all lengths that are no smaller than 2."""
+    sign, left, right = rule
+    if sign not in ("<", "<=", ">", ">="):
+        return False
+    rest = (right - left if sign in ("<", "<=") else left - right) - (sign in ("<", ">"))
+    return _always(rest.at({x: Size.of(x) + 2 for x in rest.letters}), rest.letters)
+
+
 class ValueGuards:
     """Branches on values: the emitted function is for the way that the example took.
 

@@ -7,7 +7,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from handgrad.deriving.arguments import at
-from handgrad.deriving.guards import open_rules
+from handgrad.deriving.guards import fixed_letters, is_of_few, open_rules
 from handgrad.deriving.modules import NEAR, compare, wanted_of
 from handgrad.deriving.moving import mapped_arrays, single
 from handgrad.deriving.pair import DerivedPair
@@ -52,13 +53,16 @@ class Function:
 def functions(pair: DerivedPair, name: str) -> tuple[Function, Function]:
     """The forward and the backward. Raises UnwritableError for what has no loop over rows."""
     world, arguments = pair.traced.world, pair.traced.arguments
-    for sign, left, right in open_rules(world, arguments):
-        raise refused_in_c(None, f"a forward that holds where {left} {sign} {right} alone")
+    fixed = _fixed(pair)
+    for rule in open_rules(world, arguments):
+        sign, left, right = rule
+        if not (left - right).letters <= fixed.keys() and not is_of_few(rule):
+            raise refused_in_c(None, f"a forward that holds where {left} {sign} {right} alone")
     if any(relation == "true" for relation, *_ in world.guards):
         raise refused_in_c(None, "a branch on a value")
     if world.masks:
         raise refused_in_c(None, "an array of as many elements as a mask selects")
-    plain = re.sub(r"\W", "_", name, flags=re.ASCII)
+    plain = re.sub(r"\W", "_", name, flags=re.ASCII).strip("_")
     inputs, outputs = pair.traced.program.inputs, pair.forward.outputs
     # What the forward keeps is called as in the source for NumPy.
     cache = dict(zip(map(id, pair.kept), pair.written().cache, strict=False))
@@ -74,17 +78,27 @@ def functions(pair: DerivedPair, name: str) -> tuple[Function, Function]:
     with within(world):
         forward = _Function(f"{plain}_forward", real, letters, False)
         backward = _Function(f"{plain}_backward", real, letters, True)
-        return (
-            forward.of([(n.name, n) for n in inputs], made),
-            backward.of(given, gradients),
-        )
+        both = forward.of([(n.name, n) for n in inputs], made), backward.of(given, gradients)
+    for letter in fixed:
+        if any(letter in each.letters for each in both):
+            raise refused_in_c(None, f"a size of {letter}, which is {fixed[letter]} alone,")
+    return both
+
+
+def _fixed(pair: DerivedPair) -> dict[str, Any]:
+    """Settings that the pair is for one value of, which are no arguments in C."""
+    numbers = fixed_letters(pair.traced.world)
+    found = {}
+    for setting in pair.traced.arguments.settings:
+        if setting.letter in numbers or not (setting.is_free or setting.letter):
+            found[setting.letter or setting.name] = setting.value
+    return found
 
 
 def real_of(pair: DerivedPair) -> str:
     """The type of floats: single where all arrays of the example are."""
-    examples = [s.example for s in pair.traced.arguments.specs if s.kind == "f"]
-    is_single = examples and all(getattr(x, "dtype", None) == np.float32 for x in examples)
-    return "float" if is_single else "double"
+    floats = [s for s in pair.traced.arguments.specs if s.kind == "f"]
+    return "float" if floats and all(s.is_single for s in floats) else "double"
 
 
 @dataclass
@@ -111,6 +125,8 @@ class _Function:
             for (own, _), n, each in zip(filled, made.outputs, axes, strict=True)
         ]
         nest = Nest(e, made, results)
+        for n in made.places:
+            e.variables[id(n)] = nest.counter(made.axes[id(n)][0])
         for own, n in given:
             e.variables[id(n)] = nest.element(own, made.axes[id(n)]) if n.shape else own
         nest.run()
@@ -142,6 +158,11 @@ def module(pair: DerivedPair, found: Sequence[Function]) -> str:
     helpers = sorted({each for f in found for each in f.helpers})
     heads = "\n".join(C.imports.format(each) for each in ("math", "stddef"))
     own = [typed(helper(each, C), real_of(pair)) for each in helpers]
+    told = [f"{name} = {value}" for name, value in _fixed(pair).items()]
+    rules = open_rules(pair.traced.world, pair.traced.arguments)
+    told += [f"{left} {sign} {right}" for sign, left, right in filter(is_of_few, rules)]
+    if told:  # C has no error for others
+        heads = f"/* For {', '.join(told)}. */\n{heads}"
     return "\n".join([f"{heads}\n", *own, *(f.source for f in found)])
 
 
@@ -153,6 +174,16 @@ def prove(proof: Proof, found: Sequence[Function], source: str) -> str:
     compiler = shutil.which("cc")
     if compiler is None:
         return "not run: no C compiler is installed"
+    with built(compiler, source) as library:
+        trials = [trial for trial in proof.trials() if trial.is_first or "=" in trial.said]
+        for trial in trials[:2]:
+            _compare(proof, library, found, trial.values)
+    return "run"
+
+
+@contextmanager
+def built(compiler: str, source: str) -> Iterator[ctypes.CDLL]:
+    """A source as a library that can be called; its file is there for as long as that takes."""
     with tempfile.TemporaryDirectory() as folder:
         path, made = Path(folder, "derived.c"), Path(folder, "derived.so")
         path.write_text(source, encoding="utf-8")
@@ -161,11 +192,7 @@ def prove(proof: Proof, found: Sequence[Function], source: str) -> str:
         if told.returncode:
             first = next((x for x in told.stderr.splitlines() if "error" in x), "it fails")
             raise UnprovedError(f"the source for c does not compile ({first})")
-        library = ctypes.CDLL(str(made))
-        trials = [trial for trial in proof.trials() if trial.is_first or "=" in trial.said]
-        for trial in trials[:2]:
-            _compare(proof, library, found, trial.values)
-    return "run"
+        yield ctypes.CDLL(str(made))
 
 
 def _compare(

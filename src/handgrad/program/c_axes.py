@@ -14,7 +14,9 @@ from typing import Any, Final
 from handgrad.program.c_spellings import SIGNS, SPELLINGS
 from handgrad.program.emit_c import refused_in_c
 from handgrad.program.node import PRIMITIVES, Node, Program, as_node
-from handgrad.program.primitives.axes import product, reduced
+from handgrad.program.primitives.axes import broadcast, product, reduced
+from handgrad.program.primitives.index import Slot
+from handgrad.program.primitives.rearrange import inverse
 from handgrad.program.sizes import ONE, Size
 
 REDUCTIONS: Final = ("sum", "prod", "max", "min")
@@ -35,7 +37,8 @@ class Elements:
     """A program whose nodes stand for one element.
 
     axes: of each array its axes that are no ones, in the order in memory. over: of each reduction
-    the axes that it goes over. spaces: the axes in which a node's elements differ.
+    the axes that it goes over. spaces: the axes in which a node's elements differ. places: inputs
+    that are the places along an axis.
     """
 
     outputs: list[Node]
@@ -43,6 +46,7 @@ class Elements:
     axes: dict[int, tuple[Axis, ...]]
     over: dict[int, frozenset[Axis]]
     body: list[Node]
+    places: list[Node]
     spaces: dict[int, frozenset[Axis]] = field(default_factory=dict)
 
 
@@ -50,9 +54,9 @@ def elements(program: Program) -> tuple[Elements, list[tuple[Axis, ...]]]:
     """The program in elements, and the axes of each of its outputs."""
     lowered = _Lowering(program)
     outputs = [lowered.of(n) for n in program.outputs]
-    inputs = list(program.inputs)
+    inputs = [*program.inputs, *lowered.places]
     known = Program(inputs, outputs)
-    joined = _Joined([*inputs, *known.body])
+    joined = _Joined(inputs, known.body)
     plain = _Plain(joined, inputs)
     axes = [joined.axes(n) for n in outputs]
     found = [plain.of(n) for n in outputs]
@@ -60,7 +64,11 @@ def elements(program: Program) -> tuple[Elements, list[tuple[Axis, ...]]]:
     for n in found:
         if id(n) not in read and n not in inputs and sum(n is each for each in found) == 1:
             n.name = ""  # that of what it is stored in
-    made = Elements(found, inputs, plain.axes, plain.over, Program(inputs, found).body)
+    body = Program(inputs, found).body
+    read = set(map(id, [*found, *(a for n in body for a in n.args)]))
+    places = [n for n in lowered.places if id(n) in read]
+    inputs = [*program.inputs, *places]
+    made = Elements(found, inputs, plain.axes, plain.over, body, places)
     for n in inputs:
         made.spaces[id(n)] = frozenset(joined.axes(n))
         made.axes[id(n)] = joined.axes(n)
@@ -134,6 +142,7 @@ class _Lowering:
 
     def __init__(self, program: Program) -> None:
         self.found = {id(n): n for n in program.inputs}
+        self.places: list[Node] = []
         for n in program.body:
             args = [self.found[id(a)] for a in n.args]
             self.found[id(n)] = self._lowered(n, args)
@@ -144,10 +153,14 @@ class _Lowering:
     def _lowered(self, n: Node, args: list[Node]) -> Node:
         if n.op in ("const", "size"):
             return n
+        if n.op == "arange":
+            return self._place(Size.of(n.attrs["size"]))
         if n.op in _FILLED:
             value = as_node(_FILLED[n.op] if n.kind == "f" else int(_FILLED[n.op]))
             return _node("broadcast_to", value, shape=n.shape)
-        if n.op in _LOWERED:
+        if n.op in ("getitem", "add_at") and (made := self._labelled(n, args)) is not None:
+            pass
+        elif n.op in _LOWERED:
             made = _LOWERED[n.op](n, *args)
         elif n.op in (*REDUCTIONS, *_ARRANGED, *SPELLINGS) or (
             n.op in PRIMITIVES and PRIMITIVES[n.op].text in SIGNS
@@ -157,6 +170,61 @@ class _Lowering:
             raise refused_in_c(n, _called(n))
         made.name, made.line = n.name or made.name, n.line
         return made
+
+    def _place(self, size: Size) -> Node:
+        place = Node("input", (), {}, (size,), "i", None, "place")
+        self.places.append(place)
+        return place
+
+    def _counted(self, array: Node, size: Size, rank: int) -> int | None:
+        """The axis of the index along which an array counts all places of a size; None elsewhere."""
+        inner = array
+        while inner.op == "reshape":
+            inner = inner.args[0]
+        longer = [k for k, each in enumerate(array.shape) if each != ONE]
+        is_place = any(inner is each for each in self.places)
+        if not is_place or inner.shape != (size,) or len(longer) != 1:
+            return None
+        return longer[0] + rank - array.ndim
+
+    def _labelled(self, n: Node, args: list[Node]) -> Node | None:
+        """x[i, label[i]], or a change of it, as a choice along the axis that labels are places of.
+
+        None for another index.
+        """
+        index, first = n.attrs["index"], 1 if n.op == "getitem" else 2
+        whole, arrays = args[0], args[first:]
+        if len(index) != whole.ndim or not all(isinstance(each, Slot) for each in index):
+            return None
+        wide = broadcast(*arrays)[0]
+        rows: dict[int, int] = {}  # of an axis of the array that of the index along which it counts
+        for k, each in enumerate(index):
+            if (axis := self._counted(arrays[each.at], whole.shape[k], len(wide))) is not None:
+                rows[k] = axis
+        labelled = [k for k in range(whole.ndim) if k not in rows]
+        ones = [k for k, size in enumerate(wide) if size == ONE]
+        if len(labelled) != 1 or sorted([*rows.values(), *ones]) != list(range(len(wide))):
+            return None
+        k, count = labelled[0], whole.shape[labelled[0]]
+        place, label = self._place(count), arrays[index[k].at]
+        negative = _node("less", label, 0)
+        label = _node("where", negative, _node("add", label, count), label)
+        shape = (ONE,) * (len(wide) - label.ndim) + label.shape
+        label = _node("reshape", label, shape=(*shape, ONE))
+        chosen = _node("equal", place, label)
+        if n.op == "getitem":
+            x = _node("transpose", whole, axes=(*sorted(rows, key=rows.__getitem__), k))
+            x = _node("reshape", x, shape=(*wide, count))
+            chosen = _node("where", chosen, x, 0.0 if n.kind == "f" else 0)
+            return _node("sum", chosen, axis=(len(wide),), keepdims=False)
+        value = _node("broadcast_to", args[1], shape=wide)
+        value = _node("reshape", value, shape=(*wide, ONE))
+        change = _node("where", chosen, value, 0.0 if n.kind == "f" else 0)
+        order = sorted(rows, key=rows.__getitem__)
+        shape = (*(whole.shape[each] for each in order), count)
+        change = _node("reshape", change, shape=shape)
+        change = _node("transpose", change, axes=inverse((*order, k)))
+        return _node("add", whole, change)
 
 
 def _called(n: Node) -> str:
@@ -174,14 +242,13 @@ def _called(n: Node) -> str:
 class _Joined:
     """Axes that are one because elements meet along them: of each node one for each long axis."""
 
-    def __init__(self, nodes: Sequence[Node]) -> None:
+    def __init__(self, inputs: Sequence[Node], body: Sequence[Node]) -> None:
         self._parents: dict[tuple[int, int], tuple[int, int]] = {}
         self._sizes: dict[tuple[int, int], Axis] = {}
-        self._nodes = nodes
-        for n in nodes:
+        for n in body:
             for mine, theirs in self._pairs(n):
                 self._parents[self._root(theirs)] = self._root(mine)
-        for n in nodes:
+        for n in (*inputs, *body):
             own = self.axes(n)
             if len(set(own)) < len(own):
                 raise refused_in_c(n, "an array beside itself with other axes")

@@ -71,7 +71,7 @@ class CEmitter(Emitter):
         return self._called[id(node)]
 
     def word(self, variable: str) -> str:
-        return variable.partition("[")[0]
+        return variable.partition("[")[0].lstrip("*")
 
     def let(self, node: Node, name: str, text: str) -> None:
         self.line(f"const {self.type_of(node)} {name} = {text};")
@@ -163,6 +163,6 @@ def refused_in_c(node: Node | None, what: str) -> UnwritableError:
     """The refusal of a node, with the line of the user's source where it has one."""
     where = f"line {node.line}: " if node is not None and node.line else ""
     return UnwritableError(
-        f"{where}{what} is not written for C; allowed: functions of elements, and sums, products "
-        "and extremes over rows, or the source for numpy, torch or jax"
+        f"{where}{what} is not written for C; allowed: functions of elements, sums and extremes "
+        "over rows, or the source for numpy, torch or jax"
     )

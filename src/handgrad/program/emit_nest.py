@@ -101,12 +101,12 @@ class Nest:
     def _place(self, r: Node) -> None:
         """Let a sum over rows be added up in the memory of a result; a number has a variable."""
         own = self.p.spaces[id(r)]
+        if id(r) in self.tail:
+            raise refused_in_c(r, f"a {r.op} of what is summed over rows")
         if self.p.over[id(r)] <= self.inner:
             if own & self.inner:
                 raise refused_in_c(r, f"a {r.op} along an axis beside one along another")
             return
-        if id(r) in self.tail:
-            raise refused_in_c(r, f"a {r.op} of what is summed over rows")
         if not own:
             return
         taken = list(map(id, self.homes.values()))
@@ -134,15 +134,30 @@ class Nest:
         self._zero()
         first = [n for n in self.reductions if id(n) in self.first]
         self._hoisted([*first, *self.late, *early])
-        self._passes(first, [])
+        self._passes(first)
         self._hoisted([*self.late, *early])
-        with self._loops(self.outer):
-            rows = [n for n in self.reductions if id(n) not in self.first]
-            self._passes([n for n in rows if id(n) not in self.tail], early)
+        groups: dict[tuple[Axis, ...], list[Item]] = {}
+        items: list[Item] = [*self.late, *early]
+        for x in items:
+            own = tuple(each for each in self.outer if each in self._along(x))
+            groups.setdefault(own, []).append(x)
+        for axes, group in groups.items():
+            with self._loops(axes):
+                self._passes(self._sums_for(group, axes), group)
         for r in self.late:
             if id(r) in self.homes:
                 self.e.variables[id(r)] = self.place(self.homes[id(r)])
         self._fill_behind(tail)
+
+    def _sums_for(self, items: Sequence[Item], axes: Collection[Axis]) -> list[Node]:
+        """The sums over a row that items are made of, where loops over some axes are open."""
+        sources = list(map(_source, items))
+        read = set[int]().union(*(self.behind[id(n)] for n in sources), map(id, sources))
+        found = [n for n in self.reductions if id(n) in read and id(n) not in self.e.variables]
+        for n in found:
+            if not self.p.spaces[id(n)] <= set(axes):
+                raise refused_in_c(n, f"a {n.op} along other rows")
+        return found
 
     def place(self, result: Result) -> str:
         """An element of a result."""
@@ -227,9 +242,9 @@ class Nest:
         known = [n for n in self._nodes() if id(n) in self.e.variables]
         self.e.compute(known, wanted, keep=keep)
 
-    def _passes(self, sums: Sequence[Node], results: Sequence[Result]) -> None:
+    def _passes(self, sums: Sequence[Node], others: Sequence[Item] = ()) -> None:
         """Passes over a row, each for what the ones before have made."""
-        items: list[Item] = [*sums, *results]
+        items: list[Item] = [*sums, *others]
         items += self._lent(items)
         level = {id(x): self._level(x) for x in items}
         for number in sorted(set(level.values())):
