@@ -24,7 +24,7 @@ from handgrad.deriving.refusals import UnprovedError
 from handgrad.program.c_axes import elements, merged
 from handgrad.program.c_spellings import typed
 from handgrad.program.emit_c import CEmitter, refused_in_c
-from handgrad.program.emit_nest import Nest, Result
+from handgrad.program.emit_nest import Filling, Nest
 from handgrad.program.libraries import C, helper
 from handgrad.program.node import Node, Program, within
 
@@ -36,7 +36,7 @@ _LONG: Final = 96
 
 
 @dataclass(frozen=True)
-class Function:
+class CFunction:
     """A function in C: the lengths, arrays and numbers that it takes, in order, its source.
 
     results: the nodes of what it fills, which come last.
@@ -50,7 +50,7 @@ class Function:
     helpers: Sequence[str]
 
 
-def functions(pair: DerivedPair, name: str) -> tuple[Function, Function]:
+def functions(pair: DerivedPair, name: str) -> tuple[CFunction, CFunction]:
     """The forward and the backward. Raises UnwritableError for what has no loop over rows."""
     world, arguments = pair.traced.world, pair.traced.arguments
     fixed = _fixed(pair)
@@ -76,8 +76,8 @@ def functions(pair: DerivedPair, name: str) -> tuple[Function, Function]:
     gradients = list(zip(wanted, pair.backward.outputs, strict=True))
     real, letters = real_of(pair), arguments.letters
     with within(world):
-        forward = _Function(f"{plain}_forward", real, letters, False)
-        backward = _Function(f"{plain}_backward", real, letters, True)
+        forward = _CWriting(f"{plain}_forward", real, letters, False)
+        backward = _CWriting(f"{plain}_backward", real, letters, True)
         both = forward.of([(n.name, n) for n in inputs], made), backward.of(given, gradients)
     for letter in fixed:
         if any(letter in each.letters for each in both):
@@ -102,7 +102,7 @@ def real_of(pair: DerivedPair) -> str:
 
 
 @dataclass
-class _Function:
+class _CWriting:
     """What a function is written with."""
 
     name: str
@@ -112,7 +112,7 @@ class _Function:
 
     def of(
         self, inputs: Sequence[tuple[str, Node]], outputs: Sequence[tuple[str, Node]]
-    ) -> Function:
+    ) -> CFunction:
         """The function of some arrays and numbers that fills others."""
         e = CEmitter(self.real, loose=self.loose)
         made, axes = merged(*elements(Program([n for _, n in inputs], [n for _, n in outputs])))
@@ -121,7 +121,7 @@ class _Function:
         filled = [(e.names.fresh(own), n) for own, n in outputs]
         e.filled = {own for own, _ in filled}
         results = [
-            Result(own, n, each)
+            Filling(own, n, each)
             for (own, _), n, each in zip(filled, made.outputs, axes, strict=True)
         ]
         nest = Nest(e, made, results)
@@ -138,7 +138,7 @@ class _Function:
         parameters += [f"{e.type_of(n)} *restrict {own}" for own, n in filled]
         source = "\n".join([_wrapped(f"void {self.name}(", parameters), "{", *e.lines, "}"])
         nodes = [n for _, n in given], [n for _, n in filled]
-        return Function(self.name, letters, *nodes, source + "\n", list(e.helpers))
+        return CFunction(self.name, letters, *nodes, source + "\n", list(e.helpers))
 
 
 def _wrapped(start: str, parameters: Sequence[str]) -> str:
@@ -153,7 +153,7 @@ def _wrapped(start: str, parameters: Sequence[str]) -> str:
     return "\n".join([*lines, line.rstrip()])
 
 
-def module(pair: DerivedPair, found: Sequence[Function]) -> str:
+def module(pair: DerivedPair, found: Sequence[CFunction]) -> str:
     """The source of both functions."""
     helpers = sorted({each for f in found for each in f.helpers})
     heads = "\n".join(C.imports.format(each) for each in ("math", "stddef"))
@@ -166,7 +166,7 @@ def module(pair: DerivedPair, found: Sequence[Function]) -> str:
     return "\n".join([f"{heads}\n", *own, *(f.source for f in found)])
 
 
-def prove(proof: Proof, found: Sequence[Function], source: str) -> str:
+def prove(proof: Proof, found: Sequence[CFunction], source: str) -> str:
     """Compile a source and run it beside the functions for NumPy, and say how it went.
 
     Raises UnprovedError where it does not compile, or has other values.
@@ -196,7 +196,7 @@ def built(compiler: str, source: str) -> Iterator[ctypes.CDLL]:
 
 
 def _compare(
-    proof: Proof, library: ctypes.CDLL, found: Sequence[Function], values: dict[str, Any]
+    proof: Proof, library: ctypes.CDLL, found: Sequence[CFunction], values: dict[str, Any]
 ) -> None:
     pair, precision = proof.pair, "float32" if real_of(proof.pair) == "float" else "float64"
     if precision == "float32":
@@ -218,7 +218,7 @@ def _compare(
 
 def run(
     library: ctypes.CDLL,
-    function: Function,
+    function: CFunction,
     lengths: Mapping[str, int],
     values: dict[int, Any],
     precision: str,

@@ -33,7 +33,7 @@ class Axis:
 
 
 @dataclass
-class Elements:
+class ElementProgram:
     """A program whose nodes stand for one element.
 
     axes: of each array its axes that are no ones, in the order in memory. over: of each reduction
@@ -50,7 +50,7 @@ class Elements:
     spaces: dict[int, frozenset[Axis]] = field(default_factory=dict)
 
 
-def elements(program: Program) -> tuple[Elements, list[tuple[Axis, ...]]]:
+def elements(program: Program) -> tuple[ElementProgram, list[tuple[Axis, ...]]]:
     """The program in elements, and the axes of each of its outputs."""
     lowered = _Lowering(program)
     outputs = [lowered.of(n) for n in program.outputs]
@@ -68,7 +68,7 @@ def elements(program: Program) -> tuple[Elements, list[tuple[Axis, ...]]]:
     read = set(map(id, [*found, *(a for n in body for a in n.args)]))
     places = [n for n in lowered.places if id(n) in read]
     inputs = [*program.inputs, *places]
-    made = Elements(found, inputs, plain.axes, plain.over, body, places)
+    made = ElementProgram(found, inputs, plain.axes, plain.over, body, places)
     for n in inputs:
         made.spaces[id(n)] = frozenset(joined.axes(n))
         made.axes[id(n)] = joined.axes(n)
@@ -177,7 +177,7 @@ class _Lowering:
         return place
 
     def _counted(self, array: Node, size: Size, rank: int) -> int | None:
-        """The axis of the index along which an array counts all places of a size; None elsewhere."""
+        """The axis of the index along which an array counts all places; None elsewhere."""
         inner = array
         while inner.op == "reshape":
             inner = inner.args[0]
@@ -322,8 +322,8 @@ class _Plain:
 
 
 def merged(
-    made: Elements, results: list[tuple[Axis, ...]]
-) -> tuple[Elements, list[tuple[Axis, ...]]]:
+    made: ElementProgram, results: list[tuple[Axis, ...]]
+) -> tuple[ElementProgram, list[tuple[Axis, ...]]]:
     """The same where axes that lie behind each other in all arrays are one longer one."""
     while (pair := _neighbours(made, results)) is not None:
         a, b = pair
@@ -339,7 +339,7 @@ def merged(
     return made, results
 
 
-def _neighbours(made: Elements, results: list[tuple[Axis, ...]]) -> tuple[Axis, Axis] | None:
+def _neighbours(made: ElementProgram, results: list[tuple[Axis, ...]]) -> tuple[Axis, Axis] | None:
     arrays = [*made.axes.values(), *results]
     for a, b in {pair for each in arrays for pair in itertools.pairwise(each)}:
         alike = all((a in each) == (b in each) for each in made.over.values())

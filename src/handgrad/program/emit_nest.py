@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from handgrad.program.c_axes import Axis, Elements
+from handgrad.program.c_axes import Axis, ElementProgram
 from handgrad.program.emit_c import CEmitter, refused_in_c
 from handgrad.program.expressions import LONG
 from handgrad.program.node import Node, Program
@@ -23,7 +23,7 @@ _NONE: Final[frozenset[Axis]] = frozenset()
 
 
 @dataclass(eq=False)
-class Result:
+class Filling:
     """An array that a function fills: its pointer, what its elements are, and its axes."""
 
     name: str
@@ -32,7 +32,7 @@ class Result:
 
 
 #: What a loop is for: a sum to add to, or a result to fill.
-Item: TypeAlias = Node | Result
+Item: TypeAlias = Node | Filling
 
 
 class Nest:
@@ -41,7 +41,7 @@ class Nest:
     inner: the axes inside a row. late: reductions over rows, which are known behind the loops.
     """
 
-    def __init__(self, e: CEmitter, program: Elements, results: Sequence[Result]) -> None:
+    def __init__(self, e: CEmitter, program: ElementProgram, results: Sequence[Filling]) -> None:
         self.e, self.p, self.results = e, program, results
         self.reductions = [n for n in program.body if id(n) in program.over]
         self.behind = self._behind()
@@ -59,7 +59,7 @@ class Nest:
             for n in self.reductions
             if self.outer and not program.spaces[id(n)] and program.over[id(n)] <= self.inner
         }
-        self.homes: dict[int, Result] = {}
+        self.homes: dict[int, Filling] = {}
         for n in self.reductions:
             self._place(n)
         self._levels = self._passes_of_nodes()
@@ -68,7 +68,7 @@ class Nest:
 
     def _along(self, x: Item) -> frozenset[Axis]:
         """The axes that a node is computed along, or an array filled."""
-        if isinstance(x, Result):
+        if isinstance(x, Filling):
             return frozenset(x.axes)
         return self.p.spaces[id(x)] | self.p.over.get(id(x), _NONE)
 
@@ -159,7 +159,7 @@ class Nest:
                 raise refused_in_c(n, f"a {n.op} along other rows")
         return found
 
-    def place(self, result: Result) -> str:
+    def place(self, result: Filling) -> str:
         """An element of a result."""
         return self.element(result.name, result.axes)
 
@@ -261,7 +261,7 @@ class Nest:
                 with self._loops([x for x in self.order if x in along]):
                     self._statements(group)
                 for x in group:
-                    if isinstance(x, Result):
+                    if isinstance(x, Filling):
                         # What is stored may be read there in the passes that follow.
                         self.e.variables.setdefault(id(x.node), self.place(x))
 
@@ -271,14 +271,14 @@ class Nest:
         is_sum = id(n) in self.p.over and id(n) not in self.first
         return self._levels[id(n)] + is_sum
 
-    def _lent(self, items: Sequence[Item]) -> list[Result]:
+    def _lent(self, items: Sequence[Item]) -> list[Filling]:
         """Results that hold what several passes read, until they are filled themselves.
 
         All else that is read in a later pass is computed again.
         """
-        found: list[Result] = []
+        found: list[Filling] = []
         full: set[int] = set()
-        own = {id(x.node) for x in items if isinstance(x, Result)}
+        own = {id(x.node) for x in items if isinstance(x, Filling)}
         for n in reversed(self.p.body):
             along = self._along(n)
             if n.op in _CHEAP or n.kind != "f" or id(n) in own or not along & self.inner:
@@ -291,11 +291,11 @@ class Nest:
             if not levels or max(levels) == self._levels[id(n)]:
                 continue
             for x in items:
-                if not isinstance(x, Result) or x.node.kind != "f" or self._along(x) != along:
+                if not isinstance(x, Filling) or x.node.kind != "f" or self._along(x) != along:
                     continue
                 if (level := self._level(x)) >= max(levels) and level not in full:
                     full.add(level)
-                    found.append(Result(x.name, n, x.axes))
+                    found.append(Filling(x.name, n, x.axes))
                     break
         return found
 
@@ -306,7 +306,7 @@ class Nest:
             n = _source(x)
             if len(e.text(n)) > LONG:
                 e.assign(n)
-            if isinstance(x, Result):
+            if isinstance(x, Filling):
                 e.line(f"{self.place(x)} = {e.text(n)};")
                 continue
             home = self.homes.get(id(x))
@@ -316,10 +316,10 @@ class Nest:
             else:
                 e.line(f"{total} = {e.helper(f'{x.op}imum')}({total}, {e.text(n)});")
 
-    def _fill_behind(self, results: Sequence[Result]) -> None:
+    def _fill_behind(self, results: Sequence[Filling]) -> None:
         """Results that are made of sums over rows."""
         self._hoisted(results)
-        groups: dict[frozenset[Axis], list[Result]] = {}
+        groups: dict[frozenset[Axis], list[Filling]] = {}
         for x in results:
             if self.homes.get(id(x.node)) is not x:
                 groups.setdefault(self._along(x), []).append(x)
@@ -332,4 +332,4 @@ class Nest:
 
 def _source(x: Item) -> Node:
     """What an item is made of."""
-    return x.node if isinstance(x, Result) else x.args[0]
+    return x.node if isinstance(x, Filling) else x.args[0]
