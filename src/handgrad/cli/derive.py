@@ -19,6 +19,7 @@ handgrad derive my.py:forward --shape x=N,D --shape gamma=D
 handgrad derive my.py:forward --shape x=N,D -o derivation.html
 handgrad derive my.py:loss --shape z=N,C --shape q=N,C --wrt z --assume "sum(q, -1) = 1"
 handgrad derive my.py:forward --shape x=N,D --to torch -o my_torch.py
+handgrad derive my.py:forward --shape x=N,D --shape gamma=D --to c -o my.c
 """
 
 _PAGES: Final = (".html", ".tex", ".md", ".pdf")
@@ -68,7 +69,8 @@ def command(
         ),
     ] = None,
     to: Annotated[
-        str, typer.Option("--to", metavar="numpy|torch|jax", help="The library of the source.")
+        str,
+        typer.Option("--to", metavar="numpy|torch|jax|c", help="The library of the source, or C."),
     ] = "numpy",
     out: Annotated[
         str | None,
@@ -76,8 +78,8 @@ def command(
             "-o",
             "--out",
             metavar="FILE",
-            help="A page (.html, .tex, .md, .pdf) or source (.py); otherwise the source is "
-            "printed.",
+            help="A page (.html, .tex, .md, .pdf) or source (.py, .c); otherwise the source "
+            "is printed.",
             show_default=False,
         ),
     ] = None,
@@ -94,8 +96,11 @@ def command(
 
     if to not in LIBRARIES:
         raise ArgumentError(f"derive: --to {to}; allowed: {', '.join(LIBRARIES)}")
-    if out is not None and Path(out).suffix not in (*_PAGES, ".py"):
-        raise ArgumentError(f"derive: --out {out}; allowed: a file in {', '.join(_PAGES)} or .py")
+    kind = ".c" if to == "c" else ".py"
+    if out is not None and Path(out).suffix not in (*_PAGES, kind):
+        raise ArgumentError(
+            f"derive: --out {out}; allowed: a file in {', '.join(_PAGES)} or {kind}"
+        )
     source = Path(target.partition(":")[0])
     if out is not None and os.path.exists(out) and os.path.exists(source) and source.samefile(out):
         raise ArgumentError(f"derive: --out {out} is the file of the forward; allowed: another")
@@ -112,7 +117,7 @@ def command(
     if out is None:
         sys.stdout.write(derivation.to(to))
         return
-    if Path(out).suffix == ".py":
+    if Path(out).suffix == kind:
         derivation.to(to, out)
     else:
         derivation.notes(out)

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.deriving.letters import letters_from
 from handgrad.errors import ArgumentError
 from handgrad.program.reading import package_of
 from handgrad.program.sizes import Size
@@ -41,7 +42,8 @@ _OPERATORS: Final[dict[type[ast.operator], Callable[[Size, Size], Size]]] = {
 class Spec:
     """An array: its axes, whether it is of floats (f), integers (i) or truths (b), an example.
 
-    is_computed: it is one that a forward keeps, which not each may be.
+    is_computed: it is one that a forward keeps, which not each may be. is_single: the example is of
+    single precision.
     """
 
     path: Path
@@ -49,6 +51,7 @@ class Spec:
     kind: str
     example: Any = None
     is_computed: bool = False
+    is_single: bool = False
 
     @property
     def name(self) -> str:
@@ -120,6 +123,16 @@ class Arguments:
         own = {s.letter for s in self.settings if s.value is not None and s.letter == s.name}
         found = (x for spec in self.specs for size in spec.shape for x in ordered(size))
         return [x for x in dict.fromkeys(found) if x not in own]
+
+    def lengths_of(self, values: Mapping[str, Any]) -> dict[str, int]:
+        """The lengths of letters by the arrays of a call, and by its whole settings."""
+        named = {f"x{k}": np.asarray(at(values, s.path)) for k, s in enumerate(self.specs)}
+        shapes = list(zip(named, (spec.shape for spec in self.specs), strict=True))
+        own = {s.letter: int(at(values, s.path)) for s in self.settings if s.letter}
+        found = letters_from(shapes, self.letters, {x: str(n) for x, n in own.items()})
+        for letter, text in found.items():
+            own[letter] = eval(text, {**named, **own})
+        return own
 
     @property
     def known(self) -> dict[str, int]:
@@ -376,7 +389,9 @@ def _example(path: Path, value: Any) -> Spec:
         )
     name = "_".join(map(str, path))
     shape = [Size.of(1) if n == 1 else Size.of(f"{name}_{k}") for k, n in enumerate(array.shape)]
-    return Spec(path, tuple(shape), kind, array.astype(float) if kind == "f" else array)
+    is_single = array.dtype == np.float32
+    own = array.astype(float) if kind == "f" else array
+    return Spec(path, tuple(shape), kind, own, is_single=is_single)
 
 
 def is_shape(value: Any, *, alone: bool = False) -> bool:

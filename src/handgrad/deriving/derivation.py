@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handgrad.arrays import Array
-from handgrad.deriving import modules, second
+from handgrad.deriving import in_c, modules, second
 from handgrad.deriving.derived import Derived
 from handgrad.deriving.lengths import with_lengths
 from handgrad.deriving.proof import DoubleError, Proof
@@ -19,6 +19,7 @@ from handgrad.deriving.second_proof import prove_hvp, prove_jvp
 from handgrad.deriving.story import document
 from handgrad.errors import ArgumentError
 from handgrad.paths import as_path
+from handgrad.program.emit_c import UnwritableError
 from handgrad.program.libraries import LIBRARIES
 from handgrad.writing import reason, write_file
 
@@ -104,15 +105,17 @@ class Derivation(Derived):
         return notes
 
     def to(self, library: str, path: str | os.PathLike[str] | None = None) -> str:
-        """The source for "numpy", "torch" (an autograd.Function) or "jax" (a custom_vjp).
+        """The source for "numpy", "torch" (an autograd.Function), "jax" (a custom_vjp) or "c".
 
-        It is written to a file if one is given. Where the library is installed the source is run
-        before. Raises ArgumentError for another library, for a source that is not right there, or
-        where the file cannot be written.
+        In C it is two functions over row-major arrays, for functions of elements and reductions
+        over rows. It is written to a file if one is given. Where the library, or a C compiler, is
+        installed the source is run before. Raises ArgumentError for another library, for a source
+        that is not right there, for what C has no loop over rows for, or where the file cannot be
+        written.
         """
         if library not in LIBRARIES:
             raise ArgumentError(f"derive: library is {library!r}; allowed: {', '.join(LIBRARIES)}")
-        source = self._source(library)
+        source = self._in_c() if library == "c" else self._source(library)
         if path is not None:
             try:
                 write_file(as_path("derive", path), source.encode())
@@ -142,6 +145,18 @@ class Derivation(Derived):
             raise refused(str(error), function, "the source for numpy") from error
         finally:
             self.pair.casts = casts
+
+    def _in_c(self) -> str:
+        function = self.pair.traced.forward.function
+        try:
+            found = in_c.functions(self.pair, self.name)
+            source = in_c.module(self.pair, found)
+            in_c.prove(self.proof, found, source)
+            return source
+        except UnwritableError as error:
+            raise refused(str(error), function) from error
+        except UnprovedError as error:
+            raise refused(str(error), function, "the source for numpy") from error
 
     def _repr_html_(self) -> str:
         return self.notes()._repr_html_()

@@ -42,6 +42,13 @@ def size_rules(world: World) -> Iterator[tuple[str, Size, Size]]:
             yield rule
 
 
+def open_rules(world: World, arguments: Arguments) -> Iterator[tuple[str, Size, Size]]:
+    """Those relations that do not hold whatever the lengths are."""
+    for sign, left, right in size_rules(world):
+        if sign != "<=" or not _always(right - left, arguments.letters):
+            yield sign, left, right
+
+
 def holds(rule: tuple[str, Size, Size], lengths: Mapping[str, int]) -> bool:
     sign, left, right = rule
     method = next(each.method for each in COMPARISONS if each.text == sign)
@@ -90,9 +97,7 @@ def checks(
             if (size != Size.of(str(size)) or str(size) in given) and size.letters <= set(letters):
                 place = f"{names[spec.name]}.shape[{k}]"
                 yield _raising(f"{place} != {e.size(size)}", place, f"{e.size(size)}")
-    for sign, left, right in size_rules(world):
-        if sign == "<=" and _always(right - left, arguments.letters):
-            continue
+    for sign, left, right in open_rules(world, arguments):
         if left.constant is not None:
             sign = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(sign, sign)
             left, right = right, left
@@ -104,6 +109,15 @@ def checks(
 def _always(size: Size, lengths: Collection[str]) -> bool:
     """Return whether a size is at least 0 whatever the lengths are."""
     return all(c > 0 and all(atom in lengths for atom in atoms) for atoms, c in size.terms)
+
+
+def is_of_few(rule: tuple[str, Size, Size]) -> bool:
+    """Return whether a relation holds for all lengths that are no smaller than 2."""
+    sign, left, right = rule
+    if sign not in ("<", "<=", ">", ">="):
+        return False
+    rest = (right - left if sign in ("<", "<=") else left - right) - (sign in ("<", ">"))
+    return _always(rest.at({x: Size.of(x) + 2 for x in rest.letters}), rest.letters)
 
 
 class ValueGuards:

@@ -24,10 +24,10 @@ from handgrad.deriving.written import Written, run_source
 from handgrad.program.libraries import LIBRARIES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 #: By how much results may differ from those for NumPy, of themselves and at all.
-_NEAR: Final = {"float64": (1e-8, 1e-10), "float32": (2e-3, 2e-4)}
+NEAR: Final = {"float64": (1e-8, 1e-10), "float32": (2e-3, 2e-4)}
 
 
 def module(pair: DerivedPair, name: str, library: str) -> str:
@@ -180,11 +180,11 @@ def _compare(
 ) -> None:
     parameters = proof.sampler.arguments.parameters
     try:
-        dys, wanted = _wanted(proof, values)
+        dys, wanted = wanted_of(proof, values)
         # Double precision tells by how much single precision is off in NumPy.
         doubles = mapped(values, lambda x: x.astype(float) if _is_single(x) else x)
-        _, exact = _wanted(proof, doubles)
-        _, rough = _wanted(alike, values)
+        _, exact = wanted_of(proof, doubles)
+        _, rough = wanted_of(alike, values)
     except ValueError:  # what it refuses
         return
     try:
@@ -199,14 +199,27 @@ def _compare(
         raise UnprovedError(
             f"the source for {library} fails ({type(error).__name__}: {error})"
         ) from error
+    for k, one in enumerate(found[len(dys) :]):
+        if precision == "float32" and np.asarray(one).dtype != np.float32:
+            raise DoubleError(k)
+    near = NEAR["float32" if proof.is_single else precision]
+    compare(library, precision, near, found, wanted, exact, rough)
+
+
+def compare(
+    library: str, precision: str, tolerances: tuple[float, float], *values: Sequence[Any]
+) -> None:
+    """Raises UnprovedError where values found are not those wanted.
+
+    values: found; wanted; and how far these are off tell those of doubles, and of singles.
+    """
+    found, wanted, exact, rough = values
     # A sum that cancels is a rounding error of its terms.
     whole = max(map(largest, wanted))
     rounding = 1000 * float(np.finfo(precision).eps) * whole
-    for k, (one, two, right, low) in enumerate(zip(found, wanted, exact, rough, strict=True)):
+    for one, two, right, low in zip(found, wanted, exact, rough, strict=True):
         one = np.asarray(one)
-        if k >= len(dys) and precision == "float32" and one.dtype != np.float32:
-            raise DoubleError(k - len(dys))
-        near, least = _NEAR["float32" if proof.is_single else precision]
+        near, least = tolerances
         scale = largest(two) or 1.0
         with np.errstate(invalid="ignore"):  # of infinities, as a mask has
             off = max(largest(np.asarray(x, float) - right) for x in (two, low))
@@ -215,7 +228,7 @@ def _compare(
             raise UnprovedError(f"the source for {library} has other values than that for numpy")
 
 
-def _wanted(proof: Proof, values: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+def wanted_of(proof: Proof, values: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     """Adjoints of the results, and what the functions for NumPy give: results and gradients."""
     rng = np.random.default_rng(6)
     with np.errstate(all="ignore"):

@@ -124,22 +124,34 @@ class Expressions(ABC):
         while len(text) > LONG and (inner := self._inner(node)):
             self.assign(max(inner, key=lambda n: len(self.text(n))))
             text = self.text(node)
-        name = self.names.fresh(name or node.name or self.describe(node))
+        name = self.named(node, name)
         self.variables[id(node)] = name
-        self.line(f"{name} = {text}")
+        self.let(node, name, text)
         return name
+
+    def named(self, node: Node, name: str = "") -> str:
+        """A name for the variable of a node."""
+        return self.names.fresh(name or node.name or self.describe(node))
+
+    def let(self, node: Node, name: str, text: str) -> None:
+        """The statement that gives a variable its value."""
+        self.line(f"{name} = {text}")
 
     def describe(self, node: Node) -> str:
         """A name for what the user has none for: `sum_dy_y` for the sum of dy times y."""
         if node.op == "size" or self.is_number(node):
             return "scale" if node.kind == "f" else "count"
-        words = [self.variables.get(id(a), "") for a in leaves(node, self.variables)]
+        words = [self.word(self.variables[id(a)]) for a in leaves(node, self.variables)]
         words = list(dict.fromkeys(words))
         prefix = "" if node.op in ("add", "subtract", "multiply", "divide", "contract") else node.op
         name = "_".join(filter(None, [prefix, *words]))
         if words and all(words) and len(name) <= 24 and name not in words:
             return name
         return {"contract": "product"}.get(node.op, prefix or "t")
+
+    def word(self, variable: str) -> str:
+        """A variable as a part of another one's name."""
+        return variable
 
     def _inner(self, node: Node) -> list[Node]:
         """Sums, products of matrices and the like that are written inside of an expression."""

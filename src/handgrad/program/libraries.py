@@ -14,7 +14,7 @@ class Library:
 
     column: that of the primitive records which spells a function, where it is not as NumPy's.
     alias: what `np` is in its sources. copies: a method that copies an array; none where arrays
-    never change.
+    never change. C has no arrays of its own: `emit_c` writes loops over their elements.
     """
 
     name: str
@@ -32,7 +32,8 @@ class Library:
 NUMPY: Final = Library("numpy", "import numpy as {}", "np", "text", ".copy()")
 TORCH: Final = Library("torch", "import torch", "torch", "torch", ".clone()")
 JAX: Final = Library("jax", "import jax.numpy as {}", "jnp", "jax", "")
-LIBRARIES: Final = {each.name: each for each in (NUMPY, TORCH, JAX)}
+C: Final = Library("c", "#include <{}.h>", "", "", "")
+LIBRARIES: Final = {each.name: each for each in (NUMPY, TORCH, JAX, C)}
 
 #: A helper that the emitter itself calls; those of primitives stand beside their records.
 HELPERS.setdefault("add_at", {})["torch"] = '''def add_at(x, index, value):
