@@ -111,11 +111,23 @@ class StateBefore:
             kept = value.detach().clone()
             self._restored.append(partial(value.detach().copy_, kept))
             return []
+        slots = dict(_slots(value))
+        for name, content in slots.items():
+            self._restored.append(partial(object.__setattr__, value, name, content))
         fields = getattr(value, "__dict__", None)
-        if isinstance(fields, dict):
-            self._restored.append(partial(_fill, fields, dict(fields)))
-            return [*fields.values()]
-        return []
+        if not isinstance(fields, dict):
+            return [*slots.values()]
+        self._restored.append(partial(_fill, fields, dict(fields)))
+        return [*slots.values(), *fields.values()]
+
+
+def _slots(value: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes that an object of a class with `__slots__` keeps in them."""
+    for kind in type(value).__mro__:
+        names = getattr(kind, "__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            if not name.startswith("__") and hasattr(value, name):
+                yield name, getattr(value, name)
 
 
 def _randomness() -> Iterator[Callable[[], Any]]:

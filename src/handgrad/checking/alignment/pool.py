@@ -380,7 +380,10 @@ class SweptForward:
         for i, each in enumerate(self._nodes):
             if each is not node and (each.name or each.op == "input"):
                 emitter.name(each, each.name or f"input{i}")
-        return said(parsed(emitter.text(node)))
+        try:
+            return said(parsed(emitter.text(node)))
+        except SyntaxError:  # of stores, which are no expression
+            return f"what line {node.line} makes"
 
 
 class _KeptContext:

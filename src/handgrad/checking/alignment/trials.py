@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import io
 import warnings
@@ -118,7 +117,7 @@ class Trials:
         with self.quietly():
             y, cache = run_forward(self.functions, self.runs[0].arrays)
             try:
-                begun = Begun(y, cache, StateBefore([self.functions, cache]))
+                begun = Begun(y, cache, StateBefore([self.functions, y, cache]))
             except TooMuchError:
                 return None
             try:
@@ -154,8 +153,6 @@ class Trials:
         """The code of a function with a change; None where there is none."""
         self.work.take(COMPILED)
         with change.made():
-            if change.statement is not None and _holds_itself(change.statement):
-                return None
             try:
                 return piece.compiled()
             except ValueError:
@@ -336,13 +333,3 @@ def _moved(
     except Exception:  # inputs of a special form, such as rows that add up to 1
         return None
     return Moved(again, directions, expected, allowed)
-
-
-def _holds_itself(statement: ast.AST) -> bool:
-    """Return whether a list is put into itself: an array of that takes all memory."""
-    for node in ast.walk(statement):
-        match node:
-            case ast.Call(ast.Attribute(ast.Name(own), "append" | "insert"), [*_, ast.Name(put)]):
-                if own == put:
-                    return True
-    return False
