@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from types import CodeType
 from typing import Final
 
 from handgrad.checking.alignment.changes import Change, Place
@@ -17,21 +14,11 @@ from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.solved import solved
 from handgrad.checking.alignment.trials import Trials
 from handgrad.checking.alignment.variants import Variant
-from handgrad.checking.trial import TrialFault, TrialRun, backward
-from handgrad.checking.trial import forward as run_forward
-from handgrad.forward_backward import ForwardBackward
-from handgrad.program.source import nested
 
 #: The part more that a right value counts in a variable that is called after it.
 _CALLED: Final = 0.5
 #: Fields of a statement that hold others.
 _BLOCKS: Final = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
-
-
-def _pass(functions: ForwardBackward, done: TrialRun) -> None:
-    _, cache = run_forward(functions, done.arrays)
-    with suppress(TrialFault):
-        backward(functions, copy.deepcopy(done.dy), cache)
 
 
 class Standing:
@@ -45,18 +32,14 @@ class Standing:
         self.derived, self.trials, self.pieces = derived, trials, pieces
         self.pool = derived.pool
         #: called: statements of which the variable is called after what they make the gradient of.
-        self.of, self.called = self._judged({})
-        self.made = self.values
+        lines = trials.line_values(pieces)
+        self.made = lines.values
+        self.of, self.called = self._judged(lines)
         #: Lines of backward of which all that reads them makes right values: no fault is in them.
         self.settled = set(self._settled())
         self.of.update(dict.fromkeys(self.settled, True))
 
-    def _judged(self, codes: dict[CodeType, CodeType]) -> tuple[dict[ast.AST, bool], set[ast.AST]]:
-        done, functions = self.trials.runs[0], self.trials.functions
-        lines = LineValues(self.pieces)
-        with self.trials.kept.put_back():
-            lines.watched(lambda: _pass(functions, done), codes)
-        self.values = lines.values
+    def _judged(self, lines: LineValues) -> tuple[dict[ast.AST, bool], set[ast.AST]]:
         found: dict[ast.AST, bool] = {}
         as_called: set[ast.AST] = set()
         for statement, values in lines.values.items():
@@ -121,10 +104,9 @@ class Standing:
         try:
             with change.made():
                 code = piece.compiled()
-            pairs = zip(nested(code), nested(piece.code), strict=True)
-            with self.trials.quiet(piece, code):
-                found, as_called = self._judged(dict(pairs))
-        except Exception:  # it runs no more, or has other functions in it
+            with piece.in_force(code):
+                found, as_called = self._judged(self.trials.line_values(self.pieces))
+        except Exception:  # it runs no more
             return 0.0
         is_right = found.get(change.statement, False)
         return is_right * (1.0 + _CALLED * (change.statement in as_called))

@@ -16,6 +16,7 @@ import numpy as np
 from handgrad.checking.alignment.bounded import LoopLines
 from handgrad.checking.alignment.changes import Change
 from handgrad.checking.alignment.kept import StateBefore, TooMuchError
+from handgrad.checking.alignment.lines import LineValues
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.watched import WatchedTarget
 from handgrad.checking.hypotheses import Draw
@@ -26,6 +27,7 @@ from handgrad.checking.trial import (
     close,
     contraction,
     leaves,
+    like_nested,
     noise,
     random_like,
 )
@@ -33,6 +35,7 @@ from handgrad.checking.trial import forward as run_forward
 from handgrad.checking.work import COMPILED, PASS, Work
 from handgrad.differences.directional import directional
 from handgrad.forward_backward import ForwardBackward
+from handgrad.program.source import nested
 
 #: Of the directional derivative, beside the bound of the differences.
 _RELATIVE = 1e-6
@@ -148,6 +151,31 @@ class Trials:
             return None
         names = self.functions.gradients
         return {name for name in names if not _is_as_before(found[name], draw.found[name], draw.dy)}
+
+    def line_values(
+        self, pieces: Sequence[CodePiece], draw: int = 0, sign: float = 1.0
+    ) -> LineValues:
+        """The values that each line makes in a pass of this draw, or of −dy, as it is in force."""
+        lines, done = LineValues(pieces), self.runs[draw]
+        codes = {
+            now: own
+            for piece in pieces
+            for now in nested(piece.functions[0].__code__)
+            for own in nested(piece.code)
+            if (now.co_name, now.co_firstlineno) == (own.co_name, own.co_firstlineno)
+        }
+        # The first line of a decorated one is that of its decorators, which are left out when it is
+        # changed.
+        codes |= {piece.functions[0].__code__: piece.code for piece in pieces}
+
+        def run() -> None:
+            _, cache = run_forward(self.functions, done.arrays)
+            with suppress(TrialFault):
+                backward(self.functions, like_nested(done.dy, lambda dy: sign * dy), cache)
+
+        with self.quietly(draw):
+            lines.watched(run, codes)
+        return lines
 
     def _compiled(self, change: Change, piece: CodePiece) -> CodeType | None:
         """The code of a function with a change; None where there is none."""
