@@ -23,7 +23,7 @@ from handgrad.checking.alignment.paths import same
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.slots import LineSlot
 from handgrad.checking.alignment.solved import forms, solved
-from handgrad.checking.alignment.variants import Variant
+from handgrad.checking.alignment.variants import Variant, names_in
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt, attempted
@@ -110,7 +110,7 @@ class Departures:
         if not found:
             return set()
         slot, tree = found[0].slot, found[0].slot.scope.function
-        read = {each.id for each in ast.walk(slot.place.get()) if isinstance(each, ast.Name)}
+        read = names_in(slot.place.get())
         return {slot.statement} | {
             each
             for each in ast.walk(tree)

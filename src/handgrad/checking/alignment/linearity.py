@@ -15,6 +15,7 @@ import numpy as np
 from handgrad.checking.alignment.lines import called
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.trials import Trials
+from handgrad.checking.alignment.variants import names_in
 
 _NOTHING: Final = "nothing of dy is in"
 
@@ -37,8 +38,8 @@ def not_linear(pieces: Sequence[CodePiece], trials: Trials) -> tuple[ast.stmt, s
             if name.casefold().startswith(("d", "g")):
                 without.setdefault(name, statement)
         else:
-            read = (each.id for each in ast.walk(statement) if isinstance(each, ast.Name))
-            first = next((without[each] for each in read if each in without), None)
+            read = names_in(statement)
+            first = next((line for name, line in without.items() if name in read), None)
             return (statement, "not linear in dy is") if first is None else (first, _NOTHING)
     return None
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from handgrad.checking.alignment.changes import Place
 from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.solved import solved, spreads
-from handgrad.checking.alignment.variants import Variant
+from handgrad.checking.alignment.solved import solved
+from handgrad.checking.alignment.variants import Variant, spreads
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.attempts import attempted
 

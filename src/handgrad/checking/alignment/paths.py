@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking.alignment.pool import Right, SweptForward
+from handgrad.checking.alignment.variants import spreads
 from handgrad.checking.work import EXPRESSION, SWEPT, Work
 from handgrad.program.node import Node
 
@@ -98,7 +99,8 @@ def _of_factors(
     if not np.any(own):  # any factor is one of zero
         return
     for each in derived.body:
-        if each.kind == "f" and _spreads(_spread(derived, right, each), derived.value(right)):
+        rows = _spread(derived, right, each)
+        if each.kind == "f" and rows.ndim and spreads(rows, derived.value(right).shape):
             yield "factor missing", [each], "the factor {} is missing", _divided
             yield "factor missing", [each], "the factor 1/{} is missing", _multiplied
 
@@ -134,10 +136,3 @@ def _spread(derived: SweptForward, right: Right, node: Node) -> Any:
     """A value by which a gradient's rows may have to be multiplied."""
     value, shape = np.asarray(node.value), derived.value(right).shape
     return value[..., None] if value.shape == shape[:-1] else value
-
-
-def _spreads(value: Any, over: Any) -> bool:
-    try:
-        return bool(value.ndim) and np.broadcast_shapes(value.shape, over.shape) == over.shape
-    except ValueError:
-        return False

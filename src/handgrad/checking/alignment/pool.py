@@ -56,10 +56,6 @@ class RightValues:
                     rows.setdefault(row.size, {}).setdefault(row.tobytes(), row)
         self._rows = {size: np.stack([*each.values()]) for size, each in rows.items()}
 
-    def like(self, value: np.ndarray) -> np.ndarray:
-        """The right values of the shape's size, (number, elements)."""
-        return self._rows.get(value.size, np.empty((0, value.size)))
-
     def has(self, value: Any, relative: float = _RELATIVE) -> bool | None:
         """Return whether a value is one of them; None where it is too plain to tell."""
         array = np.asarray(value)

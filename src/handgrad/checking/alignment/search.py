@@ -405,7 +405,6 @@ class SourceSearch:
                 each for each in self.changes.by_size(forward=False) if each[1].kind in _SCALES
             )
             yield [each for each in scaling if helps(each)]
-        yield self.changes.solved()
         if self.departures is not None:
             near = self.departures.near(wrong)
             yield self.changes.of(self._of_backward, near)

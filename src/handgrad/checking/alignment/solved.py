@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.variants import MISSING, Variant, binary, parsed
+from handgrad.checking.alignment.variants import MISSING, Variant, binary, parsed, spreads
 from handgrad.checking.alignment.wording import said
 
 #: Right values, and variables, that are tried of one line.
@@ -97,11 +97,3 @@ def _products(own: np.ndarray, scope: CallScope) -> Iterator[Factor]:
     yield from single[: 2 * _ATOMS]
     for (one, left), (other, right) in combinations_with_replacement(single[:_ATOMS], 2):
         yield binary(one, ast.Mult(), other), left * right
-
-
-def spreads(value: np.ndarray, shape: tuple[int, ...]) -> bool:
-    """Return whether an array broadcasts to a shape."""
-    try:
-        return np.broadcast_shapes(value.shape, shape) == shape
-    except ValueError:
-        return False
