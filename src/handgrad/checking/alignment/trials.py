@@ -120,9 +120,10 @@ class Trials:
         with self.quietly():
             y, cache = run_forward(self.functions, self.runs[0].arrays)
             try:
-                begun = Begun(y, cache, StateBefore([self.functions, y, cache]))
+                after = StateBefore([self.functions, y, cache], draws=self.kept.draws)
             except TooMuchError:
                 return None
+            begun = Begun(y, cache, after)
             try:
                 first, second = self._again(begun), self._again(begun)
             except TrialFault:
