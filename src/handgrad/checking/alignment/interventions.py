@@ -24,6 +24,7 @@ from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.pool import Right, SweptForward
 from handgrad.checking.alignment.slots import LineSlot, slots
 from handgrad.checking.alignment.trials import Trials
+from handgrad.checking.alignment.wording import said
 from handgrad.checking.tensors import as_arrays, as_tensors
 
 #: Values of the derivation that are tried in the place of one.
@@ -307,7 +308,27 @@ class Interventions:
         is_share = departed.right.use is not None
         values = [slot.left(is_share=is_share) for slot in departed.slots]
         derived = self.derivations[: len(values)]
-        return words(derived, departed.right, values, self.trials.work)
+        return words(derived, departed.right, values, self.trials.work) or self._mistaken(
+            departed, values
+        )
+
+    def _mistaken(self, departed: Departed, values: Sequence[np.ndarray]) -> Words | None:
+        """The words for a variable of the user's with which a right value is computed wrongly."""
+        first = departed.slots[0]
+        for each, array in first.scope.atoms:
+            if array.dtype.kind != "f" or not array.ndim:
+                continue
+            for i, operand in self.derivations[0].operands(departed.right, array.shape):
+                made = (
+                    derived.mistaken(
+                        derived.rights[departed.right.number], i, slot.scope.array(each)
+                    )
+                    for derived, slot in zip(self.derivations, departed.slots, strict=False)
+                )
+                if all(map(same, values, made)):
+                    part = f"{self.derivations[0].said(operand)} for {said(each)}"
+                    return "stale variable", part, "another variable belongs there: {}"
+        return None
 
 
 def _rank(rights: tuple[Right, ...]) -> tuple[bool, bool, bool, int, int]:

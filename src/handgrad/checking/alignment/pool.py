@@ -27,7 +27,7 @@ from handgrad.deriving.reverse import depends, has_parts, sweep, vjp
 from handgrad.deriving.traced import has_cache, results_of
 from handgrad.program import primitives as primitives
 from handgrad.program.emit import Emitter
-from handgrad.program.node import Node, Program, World, as_node, replaced, within
+from handgrad.program.node import FIXED, Node, Program, World, as_node, replaced, within
 from handgrad.program.reading import attributes_of, libraries_of
 from handgrad.program.sizes import Size
 from handgrad.program.text import symbol
@@ -336,6 +336,32 @@ class SweptForward:
                     every = zip(use.args, vjp(use, gradients[id(use)]), strict=True)
                     found += [(use, g) for a, g in every if a is node and g is not None]
         return [(use, as_node(g)) for use, g in found]
+
+    def operands(self, right: Right, shape: tuple[int, ...]) -> Iterator[tuple[int, Node]]:
+        """The operands of one shape, numbered, beside the value of which this is the gradient."""
+        for i, (use, operand) in enumerate([] if right.is_rest else self._used_with(right)):
+            is_other = operand is not right.node and operand.op not in FIXED
+            fits = operand.kind == "f" and np.shape(operand.value) == shape
+            if is_other and fits and id(use) in self.gradients:
+                yield i, operand
+
+    def _used_with(self, right: Right) -> list[tuple[Node, Node]]:
+        uses = self.body if right.use is None else [right.use]
+        own = [use for use in uses if right.node in use.args and not has_parts(use)]
+        return [(use, each) for use in own for each in (*use.args, use)]
+
+    def mistaken(self, right: Right, number: int, value: Any) -> Any:
+        """A gradient as it would be with another value of one of these operands."""
+        use, operand = self._used_with(right)[number]
+        other = Node(operand.op, operand.args, operand.attrs, operand.shape, "f", value)
+        twin = other if operand is use else copy.copy(use)
+        if operand is not use:
+            twin.args = tuple(other if each is operand else each for each in use.args)
+        with self._at_work():
+            every = zip(use.args, vjp(twin, self.gradients[id(use)]), strict=True)
+            own = [as_node(g).value for each, g in every if each is right.node and g is not None]
+        rest = [] if right.use else [v for u, v in self.shares(right.node) if u is not use]
+        return sum([*own, *rest]) if own else None
 
     def behind(self, node: Node) -> list[Node]:
         """The nodes that are made from one and that a gradient comes back through."""
