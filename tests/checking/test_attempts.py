@@ -67,8 +67,8 @@ def predicting(kind):
 @pytest.mark.parametrize(
     ("module", "name", "planted"),
     [
-        (hypotheses, "_flipped", raising),
-        (hypotheses, "_flipped", raising_at_the_end),
+        (hypotheses, "_permuted", raising),
+        (hypotheses, "_permuted", raising_at_the_end),
         (diagnosis, "of_elements", raising_at_the_end),
         (diagnosis, "additive_terms", raising),
         (diagnosis, "_least_squares", raising),

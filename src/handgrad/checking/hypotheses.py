@@ -97,7 +97,6 @@ def general(name: str, draws: tuple[Draw, ...]) -> Iterator[Iterable[Explanation
         yield _scaled(name, draw, found, right)
         yield _passed_through(name, draw)
         yield _offset(name, draw, found, right)
-        yield _flipped(name, right)
         yield _elementwise_factor(name, draw, found, right)
     if found.squeeze().shape == right.squeeze().shape != () and found.shape != right.shape:
         phrase = f"has shape {found.shape}; allowed: {right.shape}, the shape of {name}"
@@ -216,22 +215,6 @@ def _permuted(name: str, found: Array, right: Array) -> Iterator[Explanation]:
                 1.5,
                 lambda d, order=order: np.transpose(d.right[name], order),  # type: ignore[misc]
             )
-
-
-def _flipped(name: str, right: Array) -> Iterator[Explanation]:
-    """The right values, the other way round along some axes."""
-    for count in (1, 2):
-        for axes in combinations(range(right.ndim), count):
-            if all(right.shape[axis] > 1 for axis in axes):
-                listed = " and ".join(map(str, axes))
-                phrase = f"is the other way round along axis {listed}"
-                yield Explanation(
-                    "flipped",
-                    "",
-                    phrase,
-                    1.5 + 0.1 * count,
-                    lambda d, axes=axes: np.flip(d.right[name], axes),  # type: ignore[misc]
-                )
 
 
 def _not_reduced(name: str, found: Array, right: Array) -> Iterator[Explanation]:

@@ -38,6 +38,7 @@ class Called:
         self.methods = methods
         self.convention = convention
         self.options = accepted(methods[0], options)
+        self._keeps = _keeps_its_cache(methods[1])
 
     def stateless(
         self, twin: Any, rate: float = RATE
@@ -49,7 +50,7 @@ class Called:
             methods = forward, backward
         if self.convention is not None:
             return replace(self.convention, rate=rate).bound(*methods)
-        return stateless(*methods)
+        return _keeping(*methods) if self._keeps else methods
 
     def on(self, twin: Any, rate: float = RATE) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """The same, with forward's settings bound."""
@@ -143,9 +144,16 @@ def stateless(
     forward: Callable[..., Any], backward: Callable[..., Any]
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The two functions; methods that keep the cache in their object take it and return it."""
-    if not hasattr(backward, "__self__") or len(required_names(backward)) != 1:
-        return forward, backward
+    return _keeping(forward, backward) if _keeps_its_cache(backward) else (forward, backward)
 
+
+def _keeps_its_cache(backward: Callable[..., Any]) -> bool:
+    return hasattr(backward, "__self__") and len(required_names(backward)) == 1
+
+
+def _keeping(
+    forward: Callable[..., Any], backward: Callable[..., Any]
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     @functools.wraps(forward)
     def keeping(*arrays: Any, **options: Any) -> tuple[Any, Any]:
         return forward(*arrays, **options), None

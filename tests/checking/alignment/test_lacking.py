@@ -147,3 +147,63 @@ def test_the_line_that_is_meant(pair: Any, shapes: Any, line: str) -> None:
     assert report.faults
     for fault in report.faults:
         assert line in fault.diff.splitlines()[-1]
+
+
+def drawn(*shapes: tuple[int, ...]) -> list[Any]:
+    rng = np.random.default_rng(5)
+    return [rng.standard_normal(shape) for shape in shapes]
+
+
+def gated(x: Any, h: Any, wz: Any, wh: Any) -> Any:
+    kept, out = [], []
+    for t in range(x.shape[1]):
+        z = 1 / (1 + np.exp(-x[:, t] @ wz))
+        n = np.tanh(h @ wh)
+        kept.append((h, z, n))
+        h = (1 - z) * h + z * n
+        out.append(h)
+    return np.stack(out, axis=1), (x, wz, wh, kept)
+
+
+def gated_backward(dout: Any, cache: Any) -> Any:
+    x, wz, wh, kept = cache
+    dx, dwz, dwh = np.zeros_like(x), np.zeros_like(wz), np.zeros_like(wh)
+    dh = np.zeros_like(kept[0][0])
+    for t in reversed(range(len(kept))):
+        h, z, n = kept[t]
+        dh = dh + dout[:, t]
+        dz = dh * (n - h) * z * (1 - z)
+        dn = dh * z * (1 - n**2)
+        dwz += x[:, t].T @ dz
+        dwh += h.T @ dn
+        dx[:, t] = dz @ wz.T
+        dh = dn @ wh.T
+    return dx, dh, dwz, dwh
+
+
+def test_a_part_of_what_a_loop_hands_on() -> None:
+    """The right value is the gradient of h but for what the step before adds by itself."""
+    report = hg.check((gated, gated_backward), *drawn((2, 4, 3), (2, 3), (3, 3), (3, 3)))
+    assert {fault.gradient for fault in report.faults} == {"x", "h", "wz", "wh"}
+    for fault in report.faults:
+        assert fault.diff.endswith("+        dh = dn @ wh.T + dh * (1 - z)")
+
+
+def grouped(x: Any, gamma: Any) -> Any:
+    groups = x.reshape(len(x), 2, -1)
+    rstd = 1 / np.sqrt(groups.var(-1, keepdims=True) + 1e-5)
+    hat = ((groups - groups.mean(-1, keepdims=True)) * rstd).reshape(x.shape)
+    return hat * gamma[:, None], (hat, rstd, gamma)
+
+
+def grouped_backward(dy: Any, cache: Any) -> Any:
+    hat, rstd, _ = cache
+    g, groups = dy.reshape(len(dy), 2, -1), hat.reshape(len(dy), 2, -1)
+    inner = g - g.mean(-1, keepdims=True) - groups * (g * groups).mean(-1, keepdims=True)
+    return (inner * rstd).reshape(dy.shape), (dy * hat).sum((0, 2))
+
+
+def test_a_factor_before_a_reshape_along_an_axis_in_the_middle() -> None:
+    report = hg.check((grouped, grouped_backward), *drawn((2, 4, 5), (4,)))
+    (fault,) = report.faults
+    assert "(dy * gamma[:, None]).reshape(len(dy), 2, -1)" in fault.diff

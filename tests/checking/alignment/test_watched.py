@@ -71,3 +71,40 @@ class Counted:
 def test_a_backward_that_runs_once_after_each_forward_is_changed_too() -> None:
     report = hg.check(Counted(), normal(4, 3))
     assert "cos" in report.faults[0].diff
+
+
+class InPlace:
+    """A layer that writes into what it is given: a change may write into what forward gave."""
+
+    def forward(self, x: Any) -> Any:
+        self.x = x
+        x[x < 0] = x[x < 0] / 5.5
+        return x
+
+    def backward(self, dy: Any) -> Any:
+        dy[self.x < 0] = self.x[self.x < 0] / 5.5
+        return dy
+
+
+def test_what_a_change_writes_into_is_put_back_for_the_next() -> None:
+    report = hg.check(InPlace(), normal(4, 3))
+    assert any("= dy[self.x < 0] / 5.5" in fault.diff for fault in report.faults)
+
+
+class Doubled:
+    """A layer of which each element is repeated: the first of them is no size, nor a constant."""
+
+    def __init__(self) -> None:
+        self.size = (2, 2)
+
+    def forward(self, x: Any) -> Any:
+        return x.repeat(self.size[0], axis=0).repeat(self.size[1], axis=1)
+
+    def backward(self, dy: Any) -> Any:
+        dy = dy[:: self.size[0], :: self.size[1]]
+        return dy
+
+
+def test_a_line_that_sets_what_it_reads_is_the_first_to_depart() -> None:
+    (fault,) = hg.check(Doubled(), normal(2, 3)).faults
+    assert "dy = dy[::self.size[0], ::self.size[1]]" in fault.message

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator, Sequence
-from itertools import combinations, product
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +15,15 @@ from handgrad.checking.alignment.meant import AsForward
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.stores import Stores
-from handgrad.checking.alignment.variants import MISSING, Variant, binary, operands, parsed
+from handgrad.checking.alignment.variants import (
+    MISSING,
+    Variant,
+    binary,
+    names_in,
+    operands,
+    parsed,
+    spreads,
+)
 from handgrad.checking.alignment.wording import said
 
 #: Functions of one array, element by element.
@@ -95,21 +103,6 @@ def of_index(node: ast.expr, borrowed: Borrowed, scope: CallScope) -> Iterator[V
             yield new, "shifted", part, phrase
 
 
-def of_counters(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
-    """Two counters the other way round in one index."""
-    if not isinstance(node, ast.Subscript):
-        return
-    used = [each.id for each in ast.walk(node.slice) if isinstance(each, ast.Name)]
-    counters = [name for name in dict.fromkeys(used) if type(scope.call.names.get(name)) is int]
-    for one, other in combinations(counters, 2):
-        new = copy.deepcopy(node)
-        for each in ast.walk(new.slice):
-            if isinstance(each, ast.Name):
-                each.id = {one: other, other: one}.get(each.id, each.id)
-        phrase = "{} stand the other way round in the index"
-        yield new, "operands swapped", f"{one} and {other}", phrase
-
-
 def _written(index: ast.expr) -> str:
     return ", ".join(map(ast.unparse, _parts(index)))
 
@@ -125,10 +118,7 @@ def insertions(node: ast.expr, array: np.ndarray, borrowed: Borrowed, scope: Cal
         mask = scope.array(condition) if scope.knows(condition) else None
         if mask is None or mask.dtype.kind != "b" or not mask.ndim or not array.ndim:
             continue
-        try:
-            if np.broadcast_shapes(mask.shape, array.shape) != array.shape:
-                continue
-        except ValueError:
+        if not spreads(mask, array.shape):
             continue
         name = said(condition)
         phrase = f"the mask, the factor {{}}, is forgotten in {part}"
@@ -165,16 +155,10 @@ def windows(
             continue
         window = ast.Subscript(each, copy.deepcopy(index), ast.Load())
         value = scope.array(window)
-        if value is not None and value.size and _product_shape(value, array) == own.shape:
+        fits = value is not None and value.size and spreads(value, own.shape)
+        if fits and spreads(array, own.shape):
             phrase = MISSING + f" in {said(node)}"
             yield binary(node, ast.Mult(), window), "factor missing", said(window), phrase
-
-
-def _product_shape(one: np.ndarray, other: np.ndarray) -> tuple[int, ...] | None:
-    try:
-        return np.broadcast_shapes(one.shape, other.shape)
-    except ValueError:
-        return None
 
 
 def siblings(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
@@ -191,7 +175,7 @@ def siblings(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
 
 def _renamed(term: ast.expr, scope: CallScope) -> Iterator[ast.expr]:
     """The term with one letter of its names changed into another wherever that gives a name."""
-    used = {each.id for each in ast.walk(term) if isinstance(each, ast.Name)}
+    used = names_in(term)
     pairs = {
         (a, b)
         for name in used

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any, Final
 
+from handgrad.checking.alignment.memory import check_variables
 from handgrad.checking.alignment.pieces import is_users
 
 #: Instructions that go back, which every loop has.
@@ -16,6 +17,8 @@ _BACK: Final = frozenset(code for name, code in dis.opmap.items() if "JUMP_BACKW
 #: Times the lines of the unchanged loops, and lines besides, that changed ones may take.
 _TIMES: Final = 20
 _BESIDES: Final = 1000
+#: The memory that variables take is watched where the system keeps no limit of it.
+_WATCHES_MEMORY: Final = sys.platform != "linux"
 
 
 class EndlessError(Exception):
@@ -65,6 +68,8 @@ class LoopLines:
             self._taken += 1
             if self._taken > self._allowed:
                 raise EndlessError
+            if _WATCHES_MEMORY:
+                check_variables(frame)
         return self._line
 
     def _loops(self, code: CodeType) -> bool:

@@ -18,13 +18,12 @@ from handgrad.checking.alignment.generators import within
 from handgrad.checking.alignment.hits import Hit
 from handgrad.checking.alignment.interventions import Departed, Intervention, Interventions
 from handgrad.checking.alignment.lacking import lacking
-from handgrad.checking.alignment.marching import first_faults
 from handgrad.checking.alignment.needed import of_parts, parts
 from handgrad.checking.alignment.paths import same
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.slots import LineSlot
 from handgrad.checking.alignment.solved import forms, solved
-from handgrad.checking.alignment.variants import Variant
+from handgrad.checking.alignment.variants import Variant, names_in
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt, attempted
@@ -111,7 +110,7 @@ class Departures:
         if not found:
             return set()
         slot, tree = found[0].slot, found[0].slot.scope.function
-        read = {each.id for each in ast.walk(slot.place.get()) if isinstance(each, ast.Name)}
+        read = names_in(slot.place.get())
         return {slot.statement} | {
             each
             for each in ast.walk(tree)
@@ -151,11 +150,7 @@ class Departures:
             found += attempted(self.interventions.of(slot, wrong))
 
     def guesses(self, wrong: tuple[str, ...]) -> Iterator[Hit]:
-        """Changes that give lines the values that their names say, whatever follows from them.
-
-        Before them that of the line which departs first, with which most of what follows is right.
-        """
-        yield from islice(first_faults(self.interventions, self.borrowed), 1)
+        """Changes that give lines the values that their names say, whatever follows from them."""
         own = self.interventions.slots()
         every = (each for slot in own for each in self.interventions.named(slot))
         none: list[Hit] = []

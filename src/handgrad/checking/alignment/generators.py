@@ -14,13 +14,11 @@ from handgrad.checking.alignment.borrowing import (
     exchanged,
     insertions,
     of_argument,
-    of_counters,
     of_index,
     siblings,
     windows,
 )
 from handgrad.checking.alignment.changes import (
-    Both,
     Change,
     Head,
     Place,
@@ -40,7 +38,6 @@ from handgrad.checking.alignment.meant import (
     of_rows,
     of_selected,
     of_step,
-    of_terms,
 )
 from handgrad.checking.alignment.pieces import CodePiece, Function
 from handgrad.checking.alignment.replacing import bounds, is_branch, of_bound, of_expression
@@ -114,7 +111,6 @@ def _of_function(
             following = holders[position + 1] if position + 1 < len(holders) else None
             yield from _of_statement(place, statement, following, scope)
             yield from _as_forward(statement, borrowed, scope)
-            yield from _scaled(place, statement, scope)
         own = _header(statement)
         if inserted:
             yield from _insertions(own, statement, scope, borrowed)
@@ -187,9 +183,7 @@ def _replacements(
 ) -> Iterator[Change]:
     places = list(_places(own))
     for place, node in places:
-        found = chain(
-            of_index(node, borrowed, scope), of_counters(node, scope), of_rows(node, scope)
-        )
+        found = chain(of_index(node, borrowed, scope), of_rows(node, scope))
         if not isinstance(getattr(node, "ctx", None), ast.Store):
             found = chain(
                 found,
@@ -206,7 +200,6 @@ def _replacements(
                 of_corner(node, scope),
                 of_selected(node, scope),
                 of_factors(place, node),
-                of_terms(place, node),
             )
         yield from (varied(place, each, statement, scope) for each in attempted(found))
     for place, node in bounds(own):
@@ -285,30 +278,6 @@ def _each_once(
     phrase = "{} is overwritten where a sum belongs: of a repeated index the last one counts"
     phrase += f", and {name} adds each"
     yield change(ast.Expr(call), "term missing", said(target), phrase)
-
-
-def _scaled(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Change]:
-    """A line after one that changes an array in place, by which all of it is divided by a size."""
-    match statement:
-        case ast.AugAssign(target) | ast.Assign([ast.Subscript() as target]):
-            name = target.value if isinstance(target, ast.Subscript) else target
-        case _:
-            return
-    own = scope.array(name)
-    if own is None or own.dtype.kind != "f":
-        return
-    seen: set[float] = set()
-    for other, value in (*scope.atoms, *scope.sizes):
-        if value.ndim or value.dtype.kind not in "iuf" or float(value) in {*seen, 0.0, 1.0}:
-            continue
-        seen.add(float(value))
-        for op, label in ((ast.Div(), f"1/{said(other)}"), (ast.Mult(), said(other))):
-            whole = ast.parse(f"{ast.unparse(name)} = 0").body[0]
-            assert isinstance(whole, ast.Assign)
-            changed: Any = whole.targets[0]
-            new = Both([statement, ast.AugAssign(changed, op, other)])
-            phrase = f"the factor {label} of {said(name)} is missing"
-            yield Change(place, new, "scale missing", label, phrase, statement)
 
 
 def _insertions(

@@ -9,6 +9,7 @@ from functools import cached_property
 from handgrad.checking.alignment.changes import Change
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.unused import unused
+from handgrad.checking.alignment.variants import names_in
 from handgrad.checking.alignment.written import WrittenDiff
 
 #: A change with its size and the function that it is made in.
@@ -56,10 +57,7 @@ class Hit:
         if not isinstance(own, ast.Name) or not isinstance(self.change.new, ast.AST):
             return False
         is_gain = any(each is own for each in ast.walk(self.change.new))
-        return is_gain and any(
-            isinstance(each, ast.Name) and each.id == own.id and isinstance(each.ctx, ast.Store)
-            for each in ast.walk(self.piece.tree)
-        )
+        return is_gain and own.id in names_in(self.piece.tree, ast.Store)
 
 
 def is_of_name(change: Change) -> bool:

@@ -19,6 +19,7 @@ from handgrad.checking.alignment.variants import (
     binary,
     option,
     parsed,
+    spreads,
 )
 from handgrad.checking.alignment.wording import said
 
@@ -113,8 +114,6 @@ def of_whole(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iter
             phrase = MISSING + f" in {part}"
             yield binary(node, ast.Div(), factor), "scale missing", f"1/{label}", phrase
             yield binary(node, ast.Mult(), factor), "scale missing", label, phrase
-    if array is not None and not array.ndim and array.dtype.kind == "f":
-        yield from _with_masks(node, scope)
     if array is not None and array.ndim:
         if not isinstance(node, ast.Name):
             yield from _without_mean(node, array)
@@ -127,17 +126,6 @@ def reordered(node: ast.expr, array: np.ndarray, scope: CallScope) -> Iterator[V
         new = permuted(node, axes, scope)
         phrase = f"the axes of {{}} belong in the order {axes}: a transpose is missing"
         yield new, "axes permuted", said(node), phrase
-
-
-def _with_masks(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
-    """A number for the rows of which a value is positive, as a hinge has it, 0 for the others."""
-    column = ast.Tuple([ast.Slice(), ast.Constant(None)], ast.Load())
-    for each, value in scope.atoms:
-        if value.ndim == 1 and value.dtype.kind == "f" and (value == 0).any():
-            mask = ast.Compare(each, [ast.Gt()], [ast.Constant(0)])
-            for new in (mask, ast.Subscript(mask, column, ast.Load())):
-                phrase = f"the mask {{}} is forgotten in {said(node)}"
-                yield binary(new, ast.Mult(), node), "mask forgotten", f"({said(mask)})", phrase
 
 
 def _without_mean(node: ast.expr, array: np.ndarray) -> Iterator[Variant]:
@@ -171,8 +159,13 @@ def _with_names(
     for other, value in scope.atoms:
         if not np.any(value):  # it stands for nothing, as a bias does that begins so
             continue
-        if not _spreads(value, array):
-            if is_part and array is not None and _spreads(array, value) and value.dtype.kind == "f":
+        if array is not None and not spreads(value, array.shape):
+            if (
+                is_part
+                and array is not None
+                and spreads(array, value.shape)
+                and value.dtype.kind == "f"
+            ):
                 name = said(other)
                 phrase = MISSING + f" in {part}"
                 yield binary(node, ast.Mult(), other), "factor missing", name, phrase
@@ -221,33 +214,9 @@ def _with_names(
             for op, sign in ((ast.Add(), ""), (ast.Sub(), "−")):
                 phrase = TERM_MISSING + f" beside {part}"
                 yield binary(node, op, other), "term missing", f"{sign}{name}", phrase
-    yield from _with_products(node, array, scope)
-
-
-def _with_products(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iterator[Variant]:
-    """A product of matrices of names as a further term, or with one as a further factor."""
-    if array is None or array.ndim != 2 or not isinstance(node, ast.Name | ast.BinOp):
-        return
-    matrices = [(other, value) for other, value in scope.atoms if value.ndim == 2]
-    for other, value in matrices:
-        for factor in (other, ast.Attribute(other, "T", ast.Load())):
-            shape = value.shape if factor is other else value.shape[::-1]
-            if shape == (array.shape[1], array.shape[1]):
-                new = binary(node, ast.MatMult(), factor)
-                yield new, "factor missing", said(factor), MISSING
 
 
 def _method(
     node: ast.expr, name: str, *args: ast.expr, keywords: list[ast.keyword] | None = None
 ) -> ast.expr:
     return ast.Call(ast.Attribute(node, name, ast.Load()), list(args), keywords or [])
-
-
-def _spreads(value: np.ndarray, array: np.ndarray | None) -> bool:
-    """Return whether a value broadcasts to the array's shape; true where that is not known."""
-    if array is None:
-        return True
-    try:
-        return np.broadcast_shapes(value.shape, array.shape) == array.shape
-    except ValueError:
-        return False

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,9 +26,6 @@ from handgrad.checking.alignment.slots import LineSlot, slots
 from handgrad.checking.alignment.trials import Trials
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.tensors import as_arrays, as_tensors
-from handgrad.checking.trial import TrialFault, backward
-from handgrad.checking.trial import forward as run_forward
-from handgrad.program.source import nested
 
 #: Values of the derivation that are tried in the place of one.
 _MOST: Final = 160
@@ -153,27 +150,7 @@ class Interventions:
 
     def lines(self, draw: int) -> LineValues:
         """The values that each line makes in a pass of this draw, by the functions in force."""
-        lines = LineValues(self.pieces)
-        codes = {
-            now: own
-            for piece in self.pieces
-            for now in nested(piece.functions[0].__code__)
-            for own in nested(piece.code)
-            if (now.co_name, now.co_firstlineno) == (own.co_name, own.co_firstlineno)
-        }
-        # The first line of a decorated one is that of its decorators, which are left out when it is
-        # changed.
-        codes |= {piece.functions[0].__code__: piece.code for piece in self.pieces}
-        functions, done = self.trials.functions, self.trials.runs[draw]
-
-        def run() -> None:
-            _, cache = run_forward(functions, done.arrays)
-            with suppress(TrialFault):
-                backward(functions, copy.deepcopy(done.dy), cache)
-
-        with self.trials.quietly(draw):
-            lines.watched(run, codes)
-        return lines
+        return self.trials.line_values(self.pieces, draw)
 
     def under(self, each: Intervention) -> Departed | None:
         """A slot in the round in which its expression departs most, where no other round does."""

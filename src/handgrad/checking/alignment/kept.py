@@ -6,6 +6,7 @@ leave there what no right one does, and the next run would begin with it.
 
 from __future__ import annotations
 
+import pickle
 import random
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -29,8 +30,10 @@ class TooMuchError(Exception):
 class StateBefore:
     """The contents of all that functions hold, by which they are put back."""
 
-    def __init__(self, roots: Iterable[Any]) -> None:
-        self._restored: list[Callable[[], Any]] = [*_randomness()]
+    def __init__(self, roots: Iterable[Any], *, draws: bool = True) -> None:
+        """draws: the functions may draw from the generators that everybody shares."""
+        self._shared = [*_shared()] if draws else []
+        self._restored: list[Callable[[], Any]] = []
         self._seen: dict[int, Any] = {}
         waiting = list(roots)
         while waiting:
@@ -50,8 +53,19 @@ class StateBefore:
         finally:
             self.restore()
 
+    @property
+    def draws(self) -> bool:
+        return bool(self._shared)
+
+    def note_draws(self) -> None:
+        """Leave shared generators alone from now on, where what was run has drawn from none."""
+        if all(pickle.dumps(get()) == pickle.dumps(state) for get, _, state in self._shared):
+            self._shared = []
+
     def restore(self) -> None:
         """Put everything back as it was."""
+        for _, put, state in self._shared:
+            put(state)
         for restore in self._restored:
             restore()
 
@@ -111,25 +125,38 @@ class StateBefore:
             kept = value.detach().clone()
             self._restored.append(partial(value.detach().copy_, kept))
             return []
+        slots = dict(_slots(value))
+        for name, content in slots.items():
+            self._restored.append(partial(object.__setattr__, value, name, content))
         fields = getattr(value, "__dict__", None)
-        if isinstance(fields, dict):
-            self._restored.append(partial(_fill, fields, dict(fields)))
-            return [*fields.values()]
-        return []
+        if not isinstance(fields, dict):
+            return [*slots.values()]
+        self._restored.append(partial(_fill, fields, dict(fields)))
+        return [*slots.values(), *fields.values()]
 
 
-def _randomness() -> Iterator[Callable[[], Any]]:
-    yield partial(random.setstate, random.getstate())
-    yield from _of_legacy()
+def _slots(value: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes that an object of a class with `__slots__` keeps in them."""
+    for kind in type(value).__mro__:
+        names = getattr(kind, "__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            if not name.startswith("__") and hasattr(value, name):
+                yield name, getattr(value, name)
+
+
+def _shared() -> Iterator[tuple[Callable[[], Any], Callable[[Any], Any], Any]]:
+    """How the states of shared generators are got and put, with what they are.
+
+    That of NumPy is behind `np.random.rand` and its like, which strangers' code uses.
+    """
+    every: list[tuple[Callable[[], Any], Callable[[Any], Any]]] = [
+        (random.getstate, random.setstate),
+        (np.random.get_state, np.random.set_state),
+    ]
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "set_rng_state"):
-        yield partial(torch.set_rng_state, torch.get_rng_state())
-
-
-def _of_legacy() -> Iterator[Callable[[], Any]]:
-    """The generator behind `np.random.rand` and its like, which strangers' code uses."""
-    state = np.random.get_state()  # noqa: NPY002
-    yield partial(np.random.set_state, state)
+        every.append((torch.get_rng_state, torch.set_rng_state))
+    yield from ((get, put, get()) for get, put in every)
 
 
 def _put(array: np.ndarray, content: np.ndarray) -> None:

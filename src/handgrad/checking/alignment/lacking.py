@@ -28,10 +28,14 @@ _LONG: Final = 60
 def lacking(
     slot: LineSlot, derived: SweptForward, right: Right, value: np.ndarray
 ) -> Iterator[Variant]:
-    """The line's expression and one or two of the shares that the value has and it has not."""
-    if not right.is_gradient or right.use is not None:
+    """The line's expression and one or two of the shares that the value has and it has not.
+
+    What a loop hands on is a gradient but for what the step before adds by itself.
+    """
+    if not right.is_gradient or (right.use is not None and not right.is_rest):
         return
-    shares = derived.share_nodes(right.node, is_local=right.is_local)[:_MOST_USES]
+    every = derived.share_nodes(right.node, is_local=right.is_local)
+    shares = [each for each in every if each[0] is not right.use][:_MOST_USES]
     known = {
         (array.shape, array.tobytes()): each
         for each, array in reversed(slot.scope.atoms)

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from handgrad.checking.alignment.lines import LineValues, called
+from handgrad.checking.alignment.lines import called
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.trials import Trials
-from handgrad.checking.trial import backward, like_nested
-from handgrad.checking.trial import forward as run_forward
+from handgrad.checking.alignment.variants import names_in
 
 _NOTHING: Final = "nothing of dy is in"
 
@@ -27,7 +26,7 @@ def not_linear(pieces: Sequence[CodePiece], trials: Trials) -> tuple[ast.stmt, s
     Where it adds what a line before it makes without dy, and which is called a gradient, that line.
     """
     own = [piece for piece in pieces if not piece.in_forward]
-    ahead, turned = (_made(own, trials, sign) for sign in (1.0, -1.0))
+    ahead, turned = (trials.line_values(own, sign=sign).made for sign in (1.0, -1.0))
     without: dict[str, ast.stmt] = {}
     for (statement, one), (other, two) in zip(ahead, turned, strict=False):
         if statement is not other or one.shape != two.shape:
@@ -39,23 +38,10 @@ def not_linear(pieces: Sequence[CodePiece], trials: Trials) -> tuple[ast.stmt, s
             if name.casefold().startswith(("d", "g")):
                 without.setdefault(name, statement)
         else:
-            read = (each.id for each in ast.walk(statement) if isinstance(each, ast.Name))
-            first = next((without[each] for each in read if each in without), None)
+            read = names_in(statement)
+            first = next((line for name, line in without.items() if name in read), None)
             return (statement, "not linear in dy is") if first is None else (first, _NOTHING)
     return None
-
-
-def _made(own: Sequence[CodePiece], trials: Trials, sign: float) -> list[tuple[ast.stmt, Any]]:
-    """The values that each line makes of the first draw's dy, or of −dy, in order."""
-    lines, done = LineValues(own), trials.runs[0]
-
-    def run() -> None:
-        _, cache = run_forward(trials.functions, done.arrays)
-        backward(trials.functions, like_nested(done.dy, lambda dy: sign * dy), cache)
-
-    with trials.quietly():
-        lines.watched(run, {})
-    return lines.made
 
 
 def _near(one: np.ndarray, other: np.ndarray) -> bool:

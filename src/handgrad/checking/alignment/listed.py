@@ -9,7 +9,7 @@ from typing import Final
 
 from handgrad.checking.alignment.borrowing import Borrowed
 from handgrad.checking.alignment.changes import Change
-from handgrad.checking.alignment.generators import changes, varied
+from handgrad.checking.alignment.generators import changes
 from handgrad.checking.alignment.hits import Sized
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.scope import CallScope
@@ -86,20 +86,6 @@ class SizedChanges:
         for size, change, piece in self.by_size(forward=False):
             if takes_in(change, names.get(piece, frozenset())):
                 yield size, change, piece
-
-    def solved(self) -> list[Sized]:
-        """Those of whole lines by which departing values become right ones."""
-        found: list[Sized] = []
-        known: dict[ast.AST, list[str]] = {}
-        standing = self.standing
-        for piece in self.pieces if standing is not None else ():
-            assert standing is not None
-            for function, call in piece.regions:
-                scope = CallScope(function, call)
-                for place, statement, variant in standing.solved(scope):
-                    change = varied(place, variant, statement, scope)
-                    found.append((size_of(change, known), change, piece))
-        return sorted(found, key=_size)
 
 
 def _size(each: Sized) -> float:

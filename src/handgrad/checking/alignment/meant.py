@@ -17,6 +17,7 @@ from handgrad.checking.alignment.variants import (
     Variant,
     binary,
     multiplied,
+    names_in,
     operands,
     option,
     parsed,
@@ -28,7 +29,6 @@ _MOST_CARRIED: Final = 12
 #: Elements of a block of which the copies are added up.
 _MOST_COPIES: Final = 9
 _LETTERS: Final = "ijkmnpqr"
-_OTHER: Final[dict[type[ast.operator], type[ast.operator]]] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
 
 
 class AsForward:
@@ -267,35 +267,6 @@ def of_factors(place: Place, node: ast.expr) -> Iterator[Variant]:
         yield new, "extra factor", part, "the factor {} is too many"
 
 
-def of_terms(place: Place, node: ast.expr) -> Iterator[Variant]:
-    """A sum without two of its terms."""
-    if not _is_sum(node) or _is_sum(place.parent):
-        return
-    terms = list(_terms(node))
-    for some in combinations(terms, 2) if len(terms) > 2 else ():
-        (first, sign), *rest = (each for each in terms if each not in some)
-        new = ast.UnaryOp(ast.USub(), first) if sign is ast.Sub else first
-        for each, op in rest:
-            new = binary(new, op(), each)
-        part = " and ".join(said(each) for each, _ in some)
-        yield new, "extra term", part, "the terms {} are too many"
-
-
-def _terms(
-    node: ast.expr, op: type[ast.operator] = ast.Add
-) -> Iterator[tuple[ast.expr, type[ast.operator]]]:
-    """The terms of a sum with their signs."""
-    if isinstance(node, ast.BinOp) and _is_sum(node):
-        yield from _terms(node.left, op)
-        yield from _terms(node.right, type(node.op) if op is ast.Add else _OTHER[type(node.op)])
-    else:
-        yield node, op
-
-
-def _is_sum(node: ast.AST) -> bool:
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
-
-
 def of_factor(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Variant]:
     """A factor that stands outside of sums, put beside one of the values in them."""
     if not _is_product(node) or _is_product(place.parent):
@@ -348,15 +319,10 @@ def carried(
     by what it is multiplied, if it is.
     """
     for loop in (each for _, each in body if isinstance(each, ast.For)):
-        every = [each for part in loop.body for each in ast.walk(part)]
-        inside = [each for each in every if isinstance(each, ast.Name)]
-        stored = {each.id for each in inside if isinstance(each.ctx, ast.Store)}
-        read = {each.id for each in inside if isinstance(each.ctx, ast.Load)} - stored
-        before = {
-            each.id
-            for each in ast.walk(function)
-            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-        } | {each.arg for each in function.args.args}
+        whole = ast.Module(loop.body, [])
+        stored = names_in(whole, ast.Store)
+        read = names_in(whole, ast.Load) - stored
+        before = names_in(function, ast.Store) | {each.arg for each in function.args.args}
         last = next((pair for pair in body if pair[1] is loop.body[-1]), None)
         if last is None:
             continue

@@ -13,8 +13,8 @@ import numpy as np
 
 from handgrad.checking.alignment.changes import Place
 from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.solved import solved, spreads
-from handgrad.checking.alignment.variants import Variant
+from handgrad.checking.alignment.solved import solved
+from handgrad.checking.alignment.variants import Variant, spreads
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.attempts import attempted
 
@@ -65,27 +65,29 @@ def of_parts(place: Place, value: np.ndarray, scope: CallScope) -> Iterator[tupl
 def parts(place: Place, node: ast.expr, value: np.ndarray, scope: CallScope) -> Iterator[Needed]:
     """The operands of an expression with the values that they need, each before its own."""
     with np.errstate(all="ignore"):
-        for field, operand, needed in _operands(node, value, scope):
-            if np.shape(needed) != value.shape or not np.isfinite(needed).all():
-                continue
-            part = Needed(Place(node, field), operand, np.asarray(needed))
-            yield part
-            yield from parts(part.place, operand, part.value, scope)
+        for part in _operands(node, value, scope):
+            if np.isfinite(part.value).all():
+                yield part
+                yield from parts(part.place, part.node, part.value, scope)
 
 
-def _operands(
-    node: ast.expr, value: np.ndarray, scope: CallScope
-) -> Iterator[tuple[str, ast.expr, np.ndarray]]:
+def _operands(node: ast.expr, value: np.ndarray, scope: CallScope) -> Iterator[Needed]:
     """The operands of one operation, with what each would need beside the other."""
     match node:
         case ast.UnaryOp(ast.USub(), operand):
-            yield "operand", operand, -value
+            yield Needed(Place(node, "operand"), operand, -value)
+        case ast.Call(ast.Attribute(operand, "reshape" | "view") as function):
+            own = scope.array(operand)
+            if own is not None and own.size == value.size:
+                yield Needed(Place(function, "value"), operand, value.reshape(own.shape))
+        case ast.Attribute(operand, "T"):
+            yield Needed(Place(node, "value"), operand, value.T)
         case ast.BinOp(left, op, right):
             one, other = scope.array(left), scope.array(right)
             if _spreads(other, value.shape) and (solve := _LEFT.get(type(op))) is not None:
-                yield "left", left, solve(value, other)
+                yield Needed(Place(node, "left"), left, solve(value, other))
             if _spreads(one, value.shape) and (solve := _RIGHT.get(type(op))) is not None:
-                yield "right", right, solve(value, one)
+                yield Needed(Place(node, "right"), right, solve(value, one))
 
 
 def _spreads(array: np.ndarray | None, shape: tuple[int, ...]) -> TypeGuard[np.ndarray]:

@@ -23,10 +23,13 @@ Words = tuple[str, str, str]
 def same(one: Any, other: Any) -> bool:
     """Return whether two arrays hold the same numbers in their order, but for rounding."""
     a, b = np.asarray(one), np.asarray(other)
-    if a.size != b.size or not a.size or not np.isfinite(b).all():
+    if a.size != b.size or not a.size:
+        return False
+    size = np.max(np.abs(b))
+    # Most values differ from their first element on, which is the first in any order.
+    if not np.isfinite(size) or not abs(a.flat[0] - b.flat[0]) <= _RELATIVE * size:
         return False
     a, turned = a.ravel(), [b.ravel(), *([b.T.ravel()] if b.ndim > 1 else [])]
-    size = np.max(np.abs(b))
     return any(bool(np.max(np.abs(a - each)) <= _RELATIVE * size) for each in turned)
 
 
@@ -37,7 +40,7 @@ def words(
     first = derivations[0]
     if same(values[0], first.value(right)):
         return None
-    for kind, nodes, phrase, value in _readings(first, right, values[0]):
+    for kind, nodes, phrase, value in _readings(first, right):
         work.take(SWEPT * len(first.body) if value in (_without, _not_through) else EXPRESSION)
         if work.over():
             return None
@@ -58,13 +61,8 @@ def words(
 Value = Callable[[SweptForward, Right, list[Node]], Any]
 
 
-def _readings(
-    derived: SweptForward, right: Right, own: Any
-) -> Iterator[tuple[str, list[Node], str, Value]]:
-    if not right.is_gradient:
-        return
-    if right.use is not None:
-        yield from _of_factors(derived, right, own)
+def _readings(derived: SweptForward, right: Right) -> Iterator[tuple[str, list[Node], str, Value]]:
+    if not right.is_gradient or right.use is not None:
         return
     node = right.node
     uses = list(dict.fromkeys(use for use, _ in derived.shares(node)))
@@ -89,18 +87,6 @@ def _readings(
     for each in [*named, *unnamed][:_MOST_BETWEEN]:
         if np.shape(derived.gradients[id(each)].value) == np.shape(derived.value(right)):
             yield "factor missing", [each], phrase, _not_through
-    yield from _of_factors(derived, right, own)
-
-
-def _of_factors(
-    derived: SweptForward, right: Right, own: Any
-) -> Iterator[tuple[str, list[Node], str, Value]]:
-    if not np.any(own):  # any factor is one of zero
-        return
-    for each in derived.body:
-        if each.kind == "f" and _spreads(_spread(derived, right, each), derived.value(right)):
-            yield "factor missing", [each], "the factor {} is missing", _divided
-            yield "factor missing", [each], "the factor 1/{} is missing", _multiplied
 
 
 def _without_uses(derived: SweptForward, right: Right, cut: list[Node]) -> Any:
@@ -120,24 +106,3 @@ def _not_through(derived: SweptForward, right: Right, cut: list[Node]) -> Any:
 
 def _gradient(derived: SweptForward, right: Right, nodes: list[Node]) -> Any:
     return derived.gradients[id(nodes[0])].value
-
-
-def _divided(derived: SweptForward, right: Right, nodes: list[Node]) -> Any:
-    return derived.value(right) / _spread(derived, right, nodes[0])
-
-
-def _multiplied(derived: SweptForward, right: Right, nodes: list[Node]) -> Any:
-    return derived.value(right) * _spread(derived, right, nodes[0])
-
-
-def _spread(derived: SweptForward, right: Right, node: Node) -> Any:
-    """A value by which a gradient's rows may have to be multiplied."""
-    value, shape = np.asarray(node.value), derived.value(right).shape
-    return value[..., None] if value.shape == shape[:-1] else value
-
-
-def _spreads(value: Any, over: Any) -> bool:
-    try:
-        return bool(value.ndim) and np.broadcast_shapes(value.shape, over.shape) == over.shape
-    except ValueError:
-        return False

@@ -56,10 +56,6 @@ class RightValues:
                     rows.setdefault(row.size, {}).setdefault(row.tobytes(), row)
         self._rows = {size: np.stack([*each.values()]) for size, each in rows.items()}
 
-    def like(self, value: np.ndarray) -> np.ndarray:
-        """The right values of the shape's size, (number, elements)."""
-        return self._rows.get(value.size, np.empty((0, value.size)))
-
     def has(self, value: Any, relative: float = _RELATIVE) -> bool | None:
         """Return whether a value is one of them; None where it is too plain to tell."""
         array = np.asarray(value)
@@ -380,7 +376,10 @@ class SweptForward:
         for i, each in enumerate(self._nodes):
             if each is not node and (each.name or each.op == "input"):
                 emitter.name(each, each.name or f"input{i}")
-        return said(parsed(emitter.text(node)))
+        try:
+            return said(parsed(emitter.text(node)))
+        except SyntaxError:  # of stores, which are no expression
+            return f"what line {node.line} makes"
 
 
 class _KeptContext:

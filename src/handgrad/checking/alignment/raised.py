@@ -11,6 +11,7 @@ import numpy as np
 from handgrad.checking.alignment.lines import called
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.pool import SweptForward
+from handgrad.checking.alignment.variants import names_in
 from handgrad.checking.trial import TargetExit, TrialFault
 from handgrad.program.source import nested
 
@@ -39,7 +40,7 @@ def _plain(pieces: Sequence[CodePiece]) -> Iterator[ast.stmt]:
 
 def with_makers(line: ast.stmt, pieces: Sequence[CodePiece]) -> set[ast.stmt]:
     """A line, and those that set the variables that it reads."""
-    read = {each.id for each in ast.walk(line) if isinstance(each, ast.Name)}
+    read = names_in(line)
     sets = (each for each in _plain(pieces) if isinstance(each, ast.Assign))
     return {line, *(each for each in sets if read.intersection(map(called, each.targets)))}
 

@@ -445,4 +445,7 @@ def _of_slice(node: ast.expr) -> Iterator[Variant]:
         for op in (ast.Add(), ast.Sub()) if is_number else ():
             moved = ast.Subscript(node.value, binary(index, op, ast.Constant(1)), node.ctx)
             yield moved, "shifted", f"{ast.unparse(moved)} for {ast.unparse(node)}", phrase
-        yield node.value, "extra factor", said(node), "the index of {} does not belong there"
+        if any(isinstance(each, ast.Slice) and each.step for each in ast.walk(index)):
+            yield node.value, "flipped", said(node), "{} is flipped, or has steps, and should not"
+        else:
+            yield node.value, "extra factor", said(node), "the index of {} does not belong there"

@@ -23,6 +23,7 @@ from handgrad.checking.alignment.interventions import Interventions
 from handgrad.checking.alignment.linearity import not_linear
 from handgrad.checking.alignment.lines import called
 from handgrad.checking.alignment.listed import SizedChanges
+from handgrad.checking.alignment.memory import bounded_memory
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.raised import raising_line, with_makers
 from handgrad.checking.alignment.standing import Standing
@@ -118,7 +119,8 @@ class SourceSearch:
         """For each fault the changes that put it right, all equivalent, best first."""
         told: list[list[Hit]] = []
         rest = self.wrong
-        with ExitStack() as made:
+        inputs = sum(np.asarray(each).nbytes for each in self.runs[0].arrays.values())
+        with bounded_memory(inputs), ExitStack() as made:
             if self.departures is not None:
                 made.enter_context(self.departures.interventions.possible())
             while rest and not self.work.over():
@@ -208,12 +210,14 @@ class SourceSearch:
                 continue
             names = [*_names(statement)]
             made = {each.id for each in names if isinstance(each.ctx, ast.Store)}
-            if constants.issuperset({each.id for each in names} - made):
+            adds = made if isinstance(statement, ast.AugAssign) else set()
+            read = adds | {each.id for each in names if isinstance(each.ctx, ast.Load)}
+            if constants.issuperset(read):
                 constants |= made  # of sizes and numbers alone, of which there are no gradients
                 continue
             if right:
                 unknown -= made
-            elif unknown.isdisjoint({each.id for each in names} - made):
+            elif unknown.isdisjoint(read - adds):
                 unknown |= made
                 if self._makes(statement, name):
                     return statement
@@ -401,7 +405,6 @@ class SourceSearch:
                 each for each in self.changes.by_size(forward=False) if each[1].kind in _SCALES
             )
             yield [each for each in scaling if helps(each)]
-        yield self.changes.solved()
         if self.departures is not None:
             near = self.departures.near(wrong)
             yield self.changes.of(self._of_backward, near)

@@ -14,7 +14,7 @@ from handgrad.checking.alignment.changes import Place, statements
 from handgrad.checking.alignment.lines import LineValues, called
 from handgrad.checking.alignment.pieces import Call, CodePiece, Function
 from handgrad.checking.alignment.scope import CallScope, results_of
-from handgrad.checking.alignment.variants import parsed
+from handgrad.checking.alignment.variants import names_in, parsed
 from handgrad.checking.tensors import is_tensor
 
 
@@ -97,7 +97,7 @@ class LineSlot:
     @cached_property
     def fed(self) -> dict[str, ast.Assign]:
         """The lists that its expression reads, and the one line that makes each."""
-        read = {each.id for each in ast.walk(self.place.get()) if isinstance(each, ast.Name)}
+        read = names_in(self.place.get())
         lists = {name for name in read if isinstance(self.scope.call.names.get(name), list | tuple)}
         makers: dict[str, list[ast.Assign]] = {}
         for each in ast.walk(self.scope.function):

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.variants import MISSING, Variant, binary, parsed
+from handgrad.checking.alignment.variants import MISSING, Variant, binary, parsed, spreads
 from handgrad.checking.alignment.wording import said
 
 #: Right values, and variables, that are tried of one line.
@@ -82,13 +82,13 @@ def _times(factor: ast.expr, c: float, scope: CallScope) -> Iterator[ast.expr]:
 
 
 def forms(scope: CallScope, ndim: int) -> Iterator[Factor]:
-    """Variables of numbers, a vector also as a column where that broadcasts with matrices."""
-    column = ast.Tuple([ast.Slice(), ast.Constant(None)], ast.Load())
+    """Variables of numbers, a vector also along each axis before the last of so many."""
     for each, value in scope.atoms:
         if value.dtype.kind in "iuf" and value.ndim and np.any(value):
             yield each, value
-            if value.ndim == 1 and ndim == 2:
-                yield ast.Subscript(each, column, ast.Load()), value[:, None]
+            for axes in range(1, ndim if value.ndim == 1 else 1):
+                index = ast.Tuple([ast.Slice(), *[ast.Constant(None)] * axes], ast.Load())
+                yield ast.Subscript(each, index, ast.Load()), value.reshape(-1, *[1] * axes)
 
 
 def _products(own: np.ndarray, scope: CallScope) -> Iterator[Factor]:
@@ -97,11 +97,3 @@ def _products(own: np.ndarray, scope: CallScope) -> Iterator[Factor]:
     yield from single[: 2 * _ATOMS]
     for (one, left), (other, right) in combinations_with_replacement(single[:_ATOMS], 2):
         yield binary(one, ast.Mult(), other), left * right
-
-
-def spreads(value: np.ndarray, shape: tuple[int, ...]) -> bool:
-    """Return whether an array broadcasts to a shape."""
-    try:
-        return np.broadcast_shapes(value.shape, shape) == shape
-    except ValueError:
-        return False

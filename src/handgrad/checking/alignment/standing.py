@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from types import CodeType
 from typing import Final
 
-from handgrad.checking.alignment.changes import Change, Place
+from handgrad.checking.alignment.changes import Change
 from handgrad.checking.alignment.lines import LineValues, called, is_copy
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.pool import SweptForward
-from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.solved import solved
 from handgrad.checking.alignment.trials import Trials
-from handgrad.checking.alignment.variants import Variant
-from handgrad.checking.trial import TrialFault, TrialRun, backward
-from handgrad.checking.trial import forward as run_forward
-from handgrad.forward_backward import ForwardBackward
-from handgrad.program.source import nested
+from handgrad.checking.alignment.variants import names_in
 
 #: The part more that a right value counts in a variable that is called after it.
 _CALLED: Final = 0.5
 #: Fields of a statement that hold others.
 _BLOCKS: Final = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
-
-
-def _pass(functions: ForwardBackward, done: TrialRun) -> None:
-    _, cache = run_forward(functions, done.arrays)
-    with suppress(TrialFault):
-        backward(functions, copy.deepcopy(done.dy), cache)
 
 
 class Standing:
@@ -43,20 +28,13 @@ class Standing:
 
     def __init__(self, derived: SweptForward, trials: Trials, pieces: Sequence[CodePiece]) -> None:
         self.derived, self.trials, self.pieces = derived, trials, pieces
-        self.pool = derived.pool
         #: called: statements of which the variable is called after what they make the gradient of.
-        self.of, self.called = self._judged({})
-        self.made = self.values
+        self.of, self.called = self._judged(trials.line_values(pieces))
         #: Lines of backward of which all that reads them makes right values: no fault is in them.
         self.settled = set(self._settled())
         self.of.update(dict.fromkeys(self.settled, True))
 
-    def _judged(self, codes: dict[CodeType, CodeType]) -> tuple[dict[ast.AST, bool], set[ast.AST]]:
-        done, functions = self.trials.runs[0], self.trials.functions
-        lines = LineValues(self.pieces)
-        with self.trials.kept.put_back():
-            lines.watched(lambda: _pass(functions, done), codes)
-        self.values = lines.values
+    def _judged(self, lines: LineValues) -> tuple[dict[ast.AST, bool], set[ast.AST]]:
         found: dict[ast.AST, bool] = {}
         as_called: set[ast.AST] = set()
         for statement, values in lines.values.items():
@@ -79,8 +57,7 @@ class Standing:
             for target in line.targets
             if isinstance(target, ast.Name)
         }
-        nodes = (each for each in ast.walk(statement) if isinstance(each, ast.Name))
-        return any(each.id in departing and isinstance(each.ctx, ast.Load) for each in nodes)
+        return not departing.isdisjoint(names_in(statement, ast.Load))
 
     def _settled(self) -> Iterator[ast.AST]:
         """The lines that set a variable once which right lines alone read, the last ones first."""
@@ -98,19 +75,6 @@ class Standing:
                             right.add(line)
                             yield line
 
-    def solved(self, scope: CallScope) -> Iterator[tuple[Place, ast.stmt, Variant]]:
-        """Changes of whole lines of a function by which departing values become right ones."""
-        for statement in ast.walk(scope.function):
-            if not isinstance(statement, ast.Assign) or statement not in self.of:
-                continue
-            values = self.made.get(statement, [])
-            if len(values) != 1:
-                continue
-            rights = self.pool.like(values[0])
-            if len(rights):
-                for each in solved(statement.value, values[0], rights, scope):
-                    yield Place(statement, "value"), statement, each
-
     def settles(self, change: Change, piece: CodePiece) -> float:
         """1 where a change makes the values of its line right, which they were not, else 0.
 
@@ -121,10 +85,9 @@ class Standing:
         try:
             with change.made():
                 code = piece.compiled()
-            pairs = zip(nested(code), nested(piece.code), strict=True)
-            with self.trials.quiet(piece, code):
-                found, as_called = self._judged(dict(pairs))
-        except Exception:  # it runs no more, or has other functions in it
+            with piece.in_force(code):
+                found, as_called = self._judged(self.trials.line_values(self.pieces))
+        except Exception:  # it runs no more
             return 0.0
         is_right = found.get(change.statement, False)
         return is_right * (1.0 + _CALLED * (change.statement in as_called))
@@ -132,12 +95,6 @@ class Standing:
 
 def _names(line: ast.stmt, name: str) -> bool:
     """Return whether a line, or the head of a block, has a variable."""
-    head = [each for field, each in ast.iter_fields(line) if field not in _BLOCKS]
-    nodes = (node for part in head for node in _walked(part))
-    return any(isinstance(each, ast.Name) and each.id == name for each in nodes)
-
-
-def _walked(part: object) -> Iterator[ast.AST]:
-    for each in part if isinstance(part, list) else [part]:
-        if isinstance(each, ast.AST):
-            yield from ast.walk(each)
+    fields = (each for field, each in ast.iter_fields(line) if field not in _BLOCKS)
+    parts = (each for own in fields for each in (own if isinstance(own, list) else [own]))
+    return any(name in names_in(each) for each in parts if isinstance(each, ast.AST))

@@ -13,9 +13,8 @@ import numpy as np
 from handgrad.checking.alignment.changes import Both, Change, Place, statements
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.solved import spreads
 from handgrad.checking.alignment.unused import unused
-from handgrad.checking.alignment.variants import parsed
+from handgrad.checking.alignment.variants import names_in, parsed, spreads
 from handgrad.checking.alignment.wording import said
 
 #: One element of each row or column, by an index for each.
@@ -47,7 +46,7 @@ class Stores:
         if isinstance(scope.function, ast.Lambda):
             return
         body = list(statements(scope.function.body))
-        own = {each.arg for each in scope.function.args.args} | _names(scope.function, ast.Store)
+        own = {each.arg for each in scope.function.args.args} | names_in(scope.function, ast.Store)
         yield from self._into(own, body, len(body), scope)
         for name in own:
             sets = [i for i, (_, each) in enumerate(body) if name in _sets(each)]
@@ -140,22 +139,16 @@ def _is_open(value: np.ndarray) -> bool:
     return value.dtype.kind == "f" and bool(value.ndim) and bool((value == 0).any())
 
 
-def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
-    """The variables that a node reads, or sets."""
-    names = (each for each in ast.walk(node) if isinstance(each, ast.Name))
-    return {each.id for each in names if isinstance(each.ctx, context)}
-
-
 def _sets(statement: ast.stmt) -> set[str]:
     """The variables that a statement sets; of a loop those of its head."""
     if isinstance(statement, ast.For):
-        return _names(statement.target, ast.Store)
-    return set() if hasattr(statement, "body") else _names(statement, ast.Store)
+        return names_in(statement.target, ast.Store)
+    return set() if hasattr(statement, "body") else names_in(statement, ast.Store)
 
 
 def _updates(scope: CallScope) -> Iterator[tuple[str, str]]:
     """Updates of a variable by another that is computed and never used, with its name."""
-    set_ = _names(scope.function, ast.Store)
+    set_ = names_in(scope.function, ast.Store)
     floats = [(each, value) for each, value in scope.atoms if value.dtype.kind == "f"]
     lost = unused(scope.function) & set_
     arrays = {each.id: value for each, value in floats if isinstance(each, ast.Name)}
@@ -177,7 +170,7 @@ def _made(
     end: the number of the statements that it may stand behind.
     """
     line = ast.parse(text).body[0]
-    needed = _names(line, ast.Load) | _names(line, ast.Store)
+    needed = names_in(line, ast.Load) | names_in(line, ast.Store)
     made = [i for i, (_, each) in enumerate(body[:end]) if not needed.isdisjoint(_sets(each))]
     begun = max(made, default=0)
     idle = (each for each in body[begun:end] if isinstance(each[1], ast.Pass))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import io
 import warnings
@@ -17,6 +16,7 @@ import numpy as np
 from handgrad.checking.alignment.bounded import LoopLines
 from handgrad.checking.alignment.changes import Change
 from handgrad.checking.alignment.kept import StateBefore, TooMuchError
+from handgrad.checking.alignment.lines import LineValues
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.watched import WatchedTarget
 from handgrad.checking.hypotheses import Draw
@@ -27,6 +27,7 @@ from handgrad.checking.trial import (
     close,
     contraction,
     leaves,
+    like_nested,
     noise,
     random_like,
 )
@@ -34,6 +35,7 @@ from handgrad.checking.trial import forward as run_forward
 from handgrad.checking.work import COMPILED, PASS, Work
 from handgrad.differences.directional import directional
 from handgrad.forward_backward import ForwardBackward
+from handgrad.program.source import nested
 
 #: Of the directional derivative, beside the bound of the differences.
 _RELATIVE = 1e-6
@@ -118,9 +120,10 @@ class Trials:
         with self.quietly():
             y, cache = run_forward(self.functions, self.runs[0].arrays)
             try:
-                begun = Begun(y, cache, StateBefore([self.functions, cache]))
+                after = StateBefore([self.functions, y, cache], draws=self.kept.draws)
             except TooMuchError:
                 return None
+            begun = Begun(y, cache, after)
             try:
                 first, second = self._again(begun), self._again(begun)
             except TrialFault:
@@ -150,12 +153,35 @@ class Trials:
         names = self.functions.gradients
         return {name for name in names if not _is_as_before(found[name], draw.found[name], draw.dy)}
 
+    def line_values(
+        self, pieces: Sequence[CodePiece], draw: int = 0, sign: float = 1.0
+    ) -> LineValues:
+        """The values that each line makes in a pass of this draw, or of −dy, as it is in force."""
+        lines, done = LineValues(pieces), self.runs[draw]
+        codes = {
+            now: own
+            for piece in pieces
+            for now in nested(piece.functions[0].__code__)
+            for own in nested(piece.code)
+            if (now.co_name, now.co_firstlineno) == (own.co_name, own.co_firstlineno)
+        }
+        # The first line of a decorated one is that of its decorators, which are left out when it is
+        # changed.
+        codes |= {piece.functions[0].__code__: piece.code for piece in pieces}
+
+        def run() -> None:
+            _, cache = run_forward(self.functions, done.arrays)
+            with suppress(TrialFault):
+                backward(self.functions, like_nested(done.dy, lambda dy: sign * dy), cache)
+
+        with self.quietly(draw):
+            lines.watched(run, codes)
+        return lines
+
     def _compiled(self, change: Change, piece: CodePiece) -> CodeType | None:
         """The code of a function with a change; None where there is none."""
         self.work.take(COMPILED)
         with change.made():
-            if change.statement is not None and _holds_itself(change.statement):
-                return None
             try:
                 return piece.compiled()
             except ValueError:
@@ -336,13 +362,3 @@ def _moved(
     except Exception:  # inputs of a special form, such as rows that add up to 1
         return None
     return Moved(again, directions, expected, allowed)
-
-
-def _holds_itself(statement: ast.AST) -> bool:
-    """Return whether a list is put into itself: an array of that takes all memory."""
-    for node in ast.walk(statement):
-        match node:
-            case ast.Call(ast.Attribute(ast.Name(own), "append" | "insert"), [*_, ast.Name(put)]):
-                if own == put:
-                    return True
-    return False

@@ -9,6 +9,7 @@ from typing import Final
 from handgrad.checking.alignment.changes import Change
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.variants import names_in
 
 #: Functions that make arrays to be filled.
 _EMPTY: Final = frozenset({"zeros", "zeros_like", "empty", "empty_like"})
@@ -30,9 +31,7 @@ def unused(tree: ast.AST) -> frozenset[str]:
 
 def takes_in(change: Change, names: frozenset[str]) -> bool:
     """Return whether a change reads one of these variables."""
-    if not names or not isinstance(change.new, ast.AST):
-        return False
-    return any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(change.new))
+    return isinstance(change.new, ast.AST) and not names.isdisjoint(names_in(change.new))
 
 
 def unfilled(pieces: Iterable[CodePiece]) -> Iterator[ast.Assign]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from functools import reduce
 from typing import Any, Final
 
+import numpy as np
+
 #: A new node, the kind of the fault, the part concerned, and the sentence.
 Variant = tuple[Any, str, str, str]
 SIGN: Final = "term {} has the wrong sign"
@@ -35,6 +37,20 @@ def operands(node: ast.expr, op: type[ast.operator]) -> Iterator[ast.expr]:
 def multiplied(factors: Iterable[ast.expr]) -> ast.expr:
     """The product of one factor or more, from the left."""
     return reduce(lambda left, right: binary(left, ast.Mult(), right), factors)
+
+
+def names_in(node: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> set[str]:
+    """The variables in a node; with a context those that it reads, or sets."""
+    names = (each for each in ast.walk(node) if isinstance(each, ast.Name))
+    return {each.id for each in names if isinstance(each.ctx, context)}
+
+
+def spreads(value: np.ndarray, shape: tuple[int, ...]) -> bool:
+    """Return whether an array broadcasts to a shape."""
+    try:
+        return np.broadcast_shapes(value.shape, shape) == shape
+    except ValueError:
+        return False
 
 
 def option(name: str, value: Any) -> ast.keyword:

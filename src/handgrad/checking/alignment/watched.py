@@ -67,6 +67,7 @@ class WatchedTarget:
             _, cache = before.result
             dy = copy.deepcopy(done.dy)
             after = observed(partial(_until_it_raises, self.functions, dy, cache))
+            self.kept.note_draws()
         if before.leads_out or after.leads_out:
             return [], None
         self._ran = {*before.calls}
