@@ -38,6 +38,8 @@ ALLOWED = {
         [("checking/alignment/scope.py", name) for name in ("eval", "compile")],
         "a part of a function that is called anyway, in its own names",
     ),
+    ("deriving/arguments.py", "eval"): "lengths of axes in terms that the derivation wrote",
+    ("deriving/in_c.py", "subprocess"): "the C compiler, on source that the derivation wrote",
     ("mpi/lost.py", "subprocess"): "a process of Python's that speaks when the ranks are gone",
     ("jax/loops.py", "exec"): "the source of an op of the package, with its loop as a scan",
     ("cli/marked.py", "subprocess"): "git, which knows what changed",

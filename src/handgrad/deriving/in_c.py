@@ -185,10 +185,11 @@ def prove(proof: Proof, found: Sequence[CFunction], source: str) -> str:
 def built(compiler: str, source: str) -> Iterator[ctypes.CDLL]:
     """A source as a library that can be called; its file is there for as long as that takes."""
     with tempfile.TemporaryDirectory() as folder:
-        path, made = Path(folder, "derived.c"), Path(folder, "derived.so")
-        path.write_text(source, encoding="utf-8")
-        command = [compiler, *_FLAGS, str(path), "-o", str(made), "-lm"]
-        told = subprocess.run(command, capture_output=True, text=True, check=False)
+        made = Path(folder, "derived.so")
+        command = [compiler, *_FLAGS, "-x", "c", "-", "-o", str(made), "-lm"]
+        told = subprocess.run(
+            command, input=source, capture_output=True, encoding="utf-8", check=False
+        )
         if told.returncode:
             first = next((x for x in told.stderr.splitlines() if "error" in x), "it fails")
             raise UnprovedError(f"the source for c does not compile ({first})")

@@ -197,7 +197,7 @@ def grouped(x: Any, gamma: Any) -> Any:
 
 
 def grouped_backward(dy: Any, cache: Any) -> Any:
-    hat, rstd, _ = cache
+    hat, rstd, gamma = cache  # noqa: RUF059
     g, groups = dy.reshape(len(dy), 2, -1), hat.reshape(len(dy), 2, -1)
     inner = g - g.mean(-1, keepdims=True) - groups * (g * groups).mean(-1, keepdims=True)
     return (inner * rstd).reshape(dy.shape), (dy * hat).sum((0, 2))

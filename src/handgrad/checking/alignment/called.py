@@ -8,11 +8,17 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Final
 
+import numpy as np
+
 from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.spellings import flipped
 from handgrad.checking.alignment.variants import Variant, option
 from handgrad.checking.alignment.wording import said
 
 _REDUCING: Final = ("sum", "mean", "max", "min", "prod", "var", "std", "cumsum", "concatenate")
+#: Functions that add or multiply up along an axis, and what that is called.
+_CUMULATIVE: Final = frozenset({"cumsum", "cumulative_sum", "cumprod", "cumulative_prod"})
+_AXIS: Final = ("axis", "dim")
 #: Methods that change no value but for rounding it.
 _ROUNDING: Final = frozenset(
     {"astype", "float16", "float32", "bfloat16", "half", "round", "around", "rint"}
@@ -72,6 +78,8 @@ def of_call(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
             yield operand, "inaccurate", part, "{} rounds its values"
         else:
             yield operand, "extra factor", said(node), "{} should not be applied"
+    if name in _CUMULATIVE and operand is not None:
+        yield from _from_the_end(node, operand, scope, is_method=is_method)
     if name in ("T", "transpose") and operand is not None:
         yield operand, "transposed", said(operand), "{} is transposed and should not be"
     if name in _REDUCING and not any(k.arg == "axis" for k in node.keywords):
@@ -124,3 +132,20 @@ def of_call(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
         func = ast.Name("reversed", ast.Load())
         new = ast.Call(func, [node], [])
         yield new, "flipped", said(node), "the order of {} should be reversed"
+
+
+def _from_the_end(
+    node: ast.Call, operand: ast.expr, scope: CallScope, *, is_method: bool
+) -> Iterator[Variant]:
+    """Sums of what comes after, where those of what comes before stand."""
+    own = scope.array(operand)
+    given = [*node.args[not is_method :], *(k.value for k in node.keywords if k.arg in _AXIS)]
+    axis = scope.array(given[0]) if given else np.zeros((), int)
+    if own is None or axis is None or axis.dtype.kind != "i" or not own.ndim or axis.ndim:
+        return
+    axes = (int(axis) % own.ndim,)
+    func, args = node.func, [flipped(operand, axes, scope), *node.args[1:]]
+    if is_method:
+        func, args = ast.Attribute(args[0], func.attr, ast.Load()), node.args  # type: ignore[attr-defined]
+    new = flipped(ast.Call(func, args, node.keywords), axes, scope)
+    yield new, "flipped", said(node), "{} should be flipped: it begins at the other end"
