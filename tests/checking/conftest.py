@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handgrad.checking import attempts, checker, entry
+from handgrad.checking import attempts, causes, entry
 from handgrad.checking.report import Fault
 
 
@@ -34,4 +34,4 @@ def verdict_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*given: Any, **_: Any) -> list[Fault]:
         return [Fault(name, "unknown", "", f"d{name} is wrong", 0.0) for name in given[3]]
 
-    monkeypatch.setattr(checker, "causes", unknown)
+    monkeypatch.setattr(causes, "causes", unknown)

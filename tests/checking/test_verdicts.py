@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.checking import checker
+from handgrad.checking import causes
 from tests.checking.functions import X, normal, square, square_backward
 
 WHOLE = np.array([[0.0, 1.0, -1.0, 0.0], [2.0, 2.0, -2.0, 0.0]])
@@ -94,10 +94,10 @@ def test_an_interrupt_goes_through():
 
 
 def test_a_search_that_fails_leaves_the_verdict(monkeypatch):
-    def causes(*_, **__):
+    def failing(*_, **__):
         raise IndexError("nothing there")
 
-    monkeypatch.setattr(checker, "causes", causes)
+    monkeypatch.setattr(causes, "causes", failing)
     report = hg.check((square, lambda dy, x: x * dy), X)
     assert report.verdict == "wrong"
     assert report.faults[0].message == "dx is wrong; the search for the cause ended with IndexError"

@@ -204,6 +204,20 @@ class OwnSumming(Own):
         return y, (inner, outer)
 
 
+class OwnElsewhere(OwnCapturable):
+    """Holds its weight in a list, where nobody would see another one in its place."""
+
+    capturable = True
+
+    @property
+    def weight(self) -> Any:
+        return self.held[0]
+
+    @weight.setter
+    def weight(self, array: Any) -> None:
+        self.held = [array]
+
+
 class OwnLoss(hg.losses.CrossEntropy):
     """May do anything."""
 
@@ -242,6 +256,7 @@ def test_what_does_more_than_calls_of_kernels_is_not_captured(build: Build) -> N
         (OwnAgain, 2),
         (OwnDropping, 0),
         (OwnSumming, 0),
+        (OwnElsewhere, 0),
     ],
 )
 def test_an_own_layer_is_captured_where_it_says_so(kind: type[Own], captures: int) -> None:

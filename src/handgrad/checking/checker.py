@@ -12,7 +12,6 @@ import numpy as np
 
 from handgrad.checking import sample_inputs
 from handgrad.checking.attempts import attempt
-from handgrad.checking.causes import causes
 from handgrad.checking.contents import guard_of
 from handgrad.checking.conventions import TARGET
 from handgrad.checking.diagnosis import explained_exception
@@ -20,7 +19,6 @@ from handgrad.checking.functions import selected
 from handgrad.checking.kinks import beside, noises
 from handgrad.checking.localisation import parts
 from handgrad.checking.precision import bounds, perturbed, precision_faults
-from handgrad.checking.raising import explained
 from handgrad.checking.report import CheckReport, Fault, GradientRow, TrialRow
 from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.situations import of_source
@@ -97,6 +95,8 @@ class Checker:
         try:
             self.usual(functions, arrays, usual)
         except TrialFault as found:
+            from handgrad.checking.raising import explained
+
             given = functions, arrays, found, usual, self.rng, self.work
             self.faults += attempt(partial(explained, self.subject, *given), [found.fault])
             verdict = "wrong" if any(fault.judged for fault in self.faults) else "undecided"
@@ -364,6 +364,9 @@ class Checker:
     ) -> list[Fault]:
         given = self.subject, functions, done, wrong, setup, self.rng, self.work, formless
         try:
+            # The search stands on derivation, which a right backward need not wait for.
+            from handgrad.checking.causes import causes
+
             return causes(*given, compared=self.is_compared(setup))
         except Exception as error:  # the gradients are wrong, whatever the search does
             reason = f"the search for the cause ended with {type(error).__name__}"

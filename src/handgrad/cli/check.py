@@ -229,9 +229,9 @@ def _check_marked(
 
 def _annotate(target: str, report: CheckReport) -> None:
     """On GitHub, the faults as commands that annotate the lines."""
-    from handgrad.cli.results import github_commands
-
     if os.environ.get("GITHUB_ACTIONS") == "true":
+        from handgrad.cli.results import github_commands
+
         for line in github_commands(target, report):
             typer.echo(line)
 

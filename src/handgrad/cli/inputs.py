@@ -15,10 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.data.npy import read_npz
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
-from handgrad.recipes import tasks
 from handgrad.targets import Target, op_of, pair_of
 
 #: A batch for the model of a recipe or a run.
@@ -61,6 +59,9 @@ def given_arrays(shapes: Sequence[str], file: Path | None, seed: int) -> GivenAr
         return GivenArrays({name: draw(rng) for name, draw in map(_described, shapes)}, "--shape")
     if shapes:
         raise ArgumentError("check: --inputs and --shape are given; allowed: one of them")
+    # Here, because what reads data, and recipes below, take longer to load than a check takes.
+    from handgrad.data.npy import read_npz
+
     arrays, _ = read_npz(file)
     unnamed = [f"arr_{i}" for i in range(len(arrays))]
     if set(arrays) == set(unnamed):
@@ -92,6 +93,8 @@ def arrays_for(
         return []
     rng = np.random.default_rng(seed)
     if target.recipe is not None:
+        from handgrad.recipes import tasks
+
         return list(tasks.example(target.recipe, _EXAMPLES, rng))
     return _annotated(target, parameters, options, rng)
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final
 
 from handgrad.cli.requests import Request, request_of
-from handgrad.data.files import read_utf8
 from handgrad.errors import ArgumentError, DataError
 from handgrad.targets import PAIRS, partners
 
@@ -43,6 +42,9 @@ class Marked:
 def found_in(file: Path) -> list[Marked]:
     """What is marked in a file, and what has a backward and no mark; none of a broken file."""
     try:
+        # Here and not above, where every command would load what reads data.
+        from handgrad.data.files import read_utf8
+
         text = read_utf8(file)
         tree = ast.parse(text)
     except (DataError, SyntaxError, ValueError):

@@ -194,6 +194,7 @@ class Optimizer(metaclass=Explained):
         lr = self.lr if lr is None else lr
         if type(lr) is not float or not 0 <= lr < math.inf:
             check_not_negative(type(self).__name__, lr=lr)
+            lr = float(lr)
         if type(scale) is not float:
             number = _real(scale)
             if number is None:
@@ -203,12 +204,12 @@ class Optimizer(metaclass=Explained):
             scale = number
         sweeps = self._sweeps_over(parameters, gradients)
         self.steps += 1
-        settings = {"lr": float(lr), **self.hyperparameters}
+        settings = {"lr": lr, **self.hyperparameters}
         if self.counts_steps:
             settings["step"] = self.steps
         for kernel, arrays in sweeps:
             if kernel is not None:
-                kernel.update(*arrays, **settings, scale=scale)
+                kernel.update(*arrays, scale=scale, **settings)
                 continue
             parameter, gradient, *slots = arrays
             scaled = gradient if scale == 1 else gradient * scale

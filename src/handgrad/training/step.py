@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from operator import is_
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -77,9 +76,8 @@ class TrainingStep:
         self._capturable = (
             kernels.native is not None
             and getattr(loss, "capturable", False)
-            and all(layer.capturable for _, layer in walk(model))
+            and all(_can_be_watched(layer) for _, layer in walk(model))
         )
-        self._parameters = self._find_parameters()
         self._attributes = self._find_attributes()
         self._captured: list[_Captured] = []  # the last one replayed is the first
 
@@ -116,11 +114,9 @@ class TrainingStep:
 
     def _replay(self, inputs: tuple[Array, ...], targets: tuple[Array, ...]) -> tuple[Array, Array]:
         """Outputs and loss by a capture, which is made where there is none for plain arrays."""
-        if not (self._has_same_parameters() and self._has_same_attributes()):
+        if not self._has_same_attributes():
             self._captured.clear()
         batch = (*inputs, *targets)
-        if not all(type(each) is np.ndarray and each.dtype.kind in "biuf" for each in batch):
-            return self._compute(inputs, targets)
         settings = dispatch.current_settings()[:2]
         try:
             for i, captured in enumerate(self._captured):
@@ -129,6 +125,8 @@ class TrainingStep:
                         self._captured.insert(0, self._captured.pop(i))
                     return captured.results
         except IndexError:  # the op has the words for it
+            return self._compute(inputs, targets)
+        if not all(type(each) is np.ndarray and each.dtype.kind in "biuf" for each in batch):
             return self._compute(inputs, targets)
         return self._capture(batch, len(inputs), settings)
 
@@ -179,14 +177,6 @@ class TrainingStep:
                 self._captured.pop()
         return results
 
-    def _has_same_parameters(self) -> bool:
-        """If not, new ones are looked up, and the captures are of no use."""
-        layers, names, arrays = self._parameters
-        same = all(map(is_, map(getattr, layers, names), arrays))
-        if not same:
-            self._parameters = self._find_parameters()
-        return same
-
     def _has_same_attributes(self) -> bool:
         """If not, such as after a callback, all captures are of other settings."""
         same: bool = kernels.native.hold_same(*self._attributes)  # type: ignore[union-attr]
@@ -205,8 +195,7 @@ class TrainingStep:
         tables += [value for table in tables for value in table.values() if type(value) is dict]
         return tables, [tuple(table.values()) for table in tables]
 
-    def _find_parameters(self) -> tuple[list[Layer], list[str], list[Array]]:
-        """The layer, the name and the array of each parameter."""
-        found = [(layer, name) for _, layer in walk(self.model) for name in layer.parameter_names]
-        layers, names = [layer for layer, _ in found], [name for _, name in found]
-        return layers, names, [*map(getattr, layers, names)]
+
+def _can_be_watched(layer: Layer) -> bool:
+    """Return whether another array in the place of a parameter is seen among the attributes."""
+    return layer.capturable and vars(layer).keys() >= set(layer.parameter_names)
