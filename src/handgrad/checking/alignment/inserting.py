@@ -114,6 +114,8 @@ def of_whole(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iter
             phrase = MISSING + f" in {part}"
             yield binary(node, ast.Div(), factor), "scale missing", f"1/{label}", phrase
             yield binary(node, ast.Mult(), factor), "scale missing", label, phrase
+    if array is not None and not array.ndim and array.dtype.kind == "f":
+        yield from _with_masks(node, scope)
     if array is not None and array.ndim:
         if not isinstance(node, ast.Name):
             yield from _without_mean(node, array)
@@ -126,6 +128,17 @@ def reordered(node: ast.expr, array: np.ndarray, scope: CallScope) -> Iterator[V
         new = permuted(node, axes, scope)
         phrase = f"the axes of {{}} belong in the order {axes}: a transpose is missing"
         yield new, "axes permuted", said(node), phrase
+
+
+def _with_masks(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+    """A number for the rows of which a value is positive, as a hinge has it, 0 for the others."""
+    column = ast.Tuple([ast.Slice(), ast.Constant(None)], ast.Load())
+    for each, value in scope.atoms:
+        if value.ndim == 1 and value.dtype.kind == "f" and (value == 0).any():
+            mask = ast.Compare(each, [ast.Gt()], [ast.Constant(0)])
+            for new in (mask, ast.Subscript(mask, column, ast.Load())):
+                phrase = f"the mask {{}} is forgotten in {said(node)}"
+                yield binary(new, ast.Mult(), node), "mask forgotten", f"({said(mask)})", phrase
 
 
 def _without_mean(node: ast.expr, array: np.ndarray) -> Iterator[Variant]:
