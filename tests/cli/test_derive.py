@@ -36,6 +36,8 @@ def test_page_and_source_stand_in_files(handgrad, mine, here):
     assert "<math" in (here / "page.html").read_text()
     assert handgrad(*mine, "--to", "torch", "-o", "made.py", "-q").stdout == ""
     assert "torch.autograd.Function" in (here / "made.py").read_text()
+    assert handgrad(*mine, "--to", "c", "-o", "made.c").stdout == "made.c\n"
+    assert "void backward(ptrdiff_t N, ptrdiff_t D," in (here / "made.c").read_text()
 
 
 def test_source_that_keeps_the_least(handgrad, mine):
@@ -50,7 +52,8 @@ def test_op_is_derived_by_name(handgrad):
     ("arguments", "message"),
     [
         (("--shape", "x"), "derive: --shape x; allowed: NAME=N,D"),
-        (("--to", "keras"), "derive: --to keras; allowed: numpy, torch, jax"),
+        (("--to", "keras"), "derive: --to keras; allowed: numpy, torch, jax, c"),
+        (("--to", "c", "-o", "made.py"), "derive: --out made.py; allowed: a file in .html, .tex, "),
         (("--save", "most"), "derive: save is 'most'; allowed: 'least'"),
         (("-o", "page.docx"), "derive: --out page.docx; allowed: a file in .html"),
         (("--assume", "x > 0"), "derive: --assume x > 0; allowed: such as"),

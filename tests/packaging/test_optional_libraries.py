@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import sys
 from importlib.abc import MetaPathFinder
@@ -58,3 +60,46 @@ print("all of it")
 def test_deriving_checking_and_notes_need_numpy_alone():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
     assert (done.stdout.strip(), done.stderr) == ("all of it", "")
+
+
+PLAIN = """
+import sys
+from pathlib import Path
+
+import numpy as np
+import handgrad as hg
+
+Path("plain.py").write_text('''
+import numpy as np
+
+def forward(x, w):
+    y = np.tanh(x @ w)
+    return y, (x, w, y)
+
+def backward(dy, cache):
+    x, w, y = cache
+    dz = dy * (1 - y * y)
+    return dz @ w.T, x.T @ dz
+''')
+sys.path.insert(0, ".")
+import plain
+
+arrays = np.ones((3, 4)) / 3, np.ones((4, 2)) / 4
+assert hg.check((plain.forward, plain.backward), *arrays).ok
+assert hg.derive(plain.forward, x=("N", "D"), w=("D", "K")).backward_source
+found = {name.partition(".")[0] for name in sys.modules} & {"scipy", "torch", "jax"}
+assert not found, found
+
+import scipy.special
+
+d = hg.derive(lambda x: scipy.special.expit(x) + scipy.special.erf(x), x=("N",))
+assert "scipy.special.erf(x)" in d.forward_source
+"""
+
+
+def test_what_a_plain_forward_does_not_name_is_not_imported(tmp_path):
+    pytest.importorskip("scipy")
+    run = subprocess.run(
+        [sys.executable, "-c", PLAIN], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert run.returncode == 0, run.stderr

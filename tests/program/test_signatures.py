@@ -10,7 +10,7 @@ import scipy.special as sp
 from handgrad.deriving.reverse import gradient
 from handgrad.program import primitives  # noqa: F401 (fills the table)
 from handgrad.program.node import Node, Program, Refused, World, build, within
-from handgrad.program.primitives.table import FUNCTIONS
+from handgrad.program.primitives.table import signature_of
 from handgrad.program.run import run
 from tests.program.test_primitives import leaf, slope, world
 from tests.rows import rows
@@ -170,7 +170,7 @@ def test_signature(name: str) -> None:
     want = theirs(function, args, keywords)
     with within(world()) as w:
         given = [leaf(a) if active(a) else a for a in args]
-        result = FUNCTIONS[function](*given, **keywords)
+        result = signature_of(function)(*given, **keywords)
         outputs = list(result) if isinstance(result, tuple) else [result]
         for y, v in zip(outputs, want, strict=True):
             assert isinstance(y, Node)
@@ -198,7 +198,7 @@ def test_signature(name: str) -> None:
 
 def refusal(function: Any, *args: Any, **keywords: Any) -> str:
     with within(World()), pytest.raises(Refused) as caught:
-        FUNCTIONS[function](*args, **keywords)
+        signature_of(function)(*args, **keywords)
     return str(caught.value)
 
 
@@ -257,7 +257,7 @@ def test_refusals_name_the_line_and_what_to_write(name: str) -> None:
     with within(world()) as w:
         w.line = 7
         with pytest.raises(Refused) as caught:
-            f(lambda function, *args, **k: FUNCTIONS[function](*args, **k), leaf(V))
+            f(lambda function, *args, **k: signature_of(function)(*args, **k), leaf(V))
     assert str(caught.value) == f"line 7: {sentence}"
 
 
@@ -286,7 +286,7 @@ def test_complex_operands(name: str) -> None:
     f, rng = COMPLEX[name], np.random.default_rng(3)
     with within(world()) as w:
         z = leaf(Z)
-        y = f(lambda function, *args, **k: FUNCTIONS[function](*args, **k), z)
+        y = f(lambda function, *args, **k: signature_of(function)(*args, **k), z)
         want = f(lambda function, *args, **k: function(*args, **k), Z)
         np.testing.assert_allclose(y.value, want, rtol=1e-12)
         assert y.kind == want.dtype.kind

@@ -63,6 +63,7 @@ def functions(pair: DerivedPair, name: str) -> tuple[CFunction, CFunction]:
     if world.masks:
         raise refused_in_c(None, "an array of as many elements as a mask selects")
     plain = re.sub(r"\W", "_", name, flags=re.ASCII).strip("_")
+    prefix = "" if plain == "forward" else f"{plain}_"
     inputs, outputs = pair.traced.program.inputs, pair.forward.outputs
     # What the forward keeps is called as in the source for NumPy.
     cache = dict(zip(map(id, pair.kept), pair.written().cache, strict=False))
@@ -76,8 +77,8 @@ def functions(pair: DerivedPair, name: str) -> tuple[CFunction, CFunction]:
     gradients = list(zip(wanted, pair.backward.outputs, strict=True))
     real, letters = real_of(pair), arguments.letters
     with within(world):
-        forward = _CWriting(f"{plain}_forward", real, letters, False)
-        backward = _CWriting(f"{plain}_backward", real, letters, True)
+        forward = _CWriting(f"{prefix}forward", real, letters, False)
+        backward = _CWriting(f"{prefix}backward", real, letters, True)
         both = forward.of([(n.name, n) for n in inputs], made), backward.of(given, gradients)
     for letter in fixed:
         if any(letter in each.letters for each in both):

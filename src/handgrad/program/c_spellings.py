@@ -34,7 +34,7 @@ auto break case char const continue default do double else enum extern float for
 long register restrict return short signed sizeof static struct switch typedef union unsigned void
 volatile while asm typeof bool true false nullptr alignas alignof constexpr static_assert
 thread_local _Bool _Complex _Imaginary _Alignas _Alignof _Atomic _Generic _Noreturn _Static_assert
-_Thread_local main linux unix i386
+_Thread_local main forward backward linux unix i386
 ptrdiff_t size_t max_align_t wchar_t NULL offsetof NAN INFINITY HUGE_VAL HUGE_VALF HUGE_VALL HUGE
 OVERFLOW UNDERFLOW DOMAIN SING PLOSS TLOSS MAXFLOAT FP_NAN FP_INFINITE FP_ZERO FP_SUBNORMAL
 FP_NORMAL FP_ILOGB0 FP_ILOGBNAN MATH_ERRNO MATH_ERREXCEPT math_errhandling isnan isinf isfinite
@@ -99,7 +99,7 @@ def _cast(e: Any, n: Node) -> tuple[str, int]:
 SPELLINGS: Final[dict[str, Spelling]] = {
     **{name: _call(name) for name in _CALLED},
     **{name: _call(own) for name, own in _OTHERWISE.items()},
-    **dict.fromkeys(("maximum", "minimum", "sigmoid", "softplus", "logaddexp", "expit"), _helper),
+    **dict.fromkeys(("maximum", "minimum", "sigmoid", "softplus", "logaddexp"), _helper),
     "sign": _sign,
     "power": _power,
     "square": _square,

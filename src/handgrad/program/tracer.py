@@ -15,7 +15,7 @@ from handgrad.program.node import Node, as_node, build, settle, world
 from handgrad.program.operators import Operators
 from handgrad.program.primitives.kinds import cast
 from handgrad.program.primitives.repeating import elements
-from handgrad.program.primitives.table import CHANGING, FUNCTIONS
+from handgrad.program.primitives.table import CHANGING, FUNCTIONS, signature_of
 from handgrad.program.rounds import Iterable, Pile, entered, guard
 from handgrad.program.sizes import ONE, Size
 from handgrad.program.views import Step, read, steps, written
@@ -361,7 +361,7 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
         result = SPECIAL[function](*args, **kwargs)
         if result is not NotImplemented:
             return result
-    known = FUNCTIONS.get(function)
+    known = signature_of(function)
     own, *_ = function if isinstance(function, tuple) else (function,)
     name = getattr(own, "__name__", str(own))
     if known is None:

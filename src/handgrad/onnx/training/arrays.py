@@ -19,7 +19,7 @@ from handgrad.program.indexing import template
 from handgrad.program.node import Node, as_node, build
 from handgrad.program.operators import Operators
 from handgrad.program.primitives.kinds import cast
-from handgrad.program.primitives.table import FUNCTIONS
+from handgrad.program.primitives.table import signature_of
 from handgrad.program.sizes import ONE
 
 #: Arguments of the array API that say nothing of values.
@@ -115,7 +115,7 @@ def applied(function: Any, *args: Any, **kwargs: Any) -> Any:
     if function is np.astype:
         array, dtype, *_ = args
         return TracedArray(cast(array.node, dtype))
-    known = FUNCTIONS.get(function)
+    known = signature_of(function)
     if known is None:
         raise _refusal(f"calls {getattr(function, '__name__', function)}")
     return wrapped(known(*map(unwrapped, args), **{k: unwrapped(v) for k, v in kwargs.items()}))

@@ -1,6 +1,7 @@
-"""Element-wise functions of scipy.special: a record each, read where SciPy is installed."""
+"""Element-wise functions of scipy.special: a record each, imported where one is called."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ sp = module_of_scipy("special")
 
 ROOT_PI = float(np.sqrt(np.pi))
 ROOT_2_PI = float(np.sqrt(2 * np.pi))
-FUNCTIONS |= {
+_CALLS: dict[Any, Callable[..., Any]] = {
     sp.softmax: softmax_call,
     sp.log_softmax: log_softmax_call,
     sp.logsumexp: logsumexp_call,
@@ -38,6 +39,8 @@ FUNCTIONS |= {
     sp.exp10: lambda x: build("exp", as_node(x) * float(np.log(10))),
     sp.log_expit: lambda x: -build("softplus", -as_node(x)),
 }
+for _function, _signature in _CALLS.items():
+    known(_function)(_signature)
 
 
 def special(name: str, vjp: Any, torch: Any = "", **columns: Any) -> None:

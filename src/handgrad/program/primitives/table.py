@@ -4,9 +4,9 @@ A signature takes nodes, sizes and Python's values as NumPy takes arrays, and gi
 """
 
 import ast
-import functools
 import importlib
 import inspect
+import sys
 import types
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
@@ -18,6 +18,7 @@ Spelling = str | Callable[[Any, Node], str | tuple[str, int]]
 
 # NumPy's or SciPy's function, or (ufunc, "reduce"), (ufunc, "accumulate") → its signature.
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+_UNMET: set["OfSciPy"] = set()  # those of SciPy that are known by name alone
 CREATION: set[Any] = set()  # traced without a traced operand, so that sizes keep their letters
 CHANGING: set[Any] = set()  # in place: the result takes the first operand's place
 # What emitted code may call: name → library → source, in which `np` is the library's module.
@@ -32,27 +33,60 @@ def refuse(reason: str, instead: str = "") -> NoReturn:
     world().refuse(reason + (f"; write {instead}" if instead else ""))
 
 
-class AbsentModule(types.ModuleType):
-    """A module that is not installed: each of its functions says so where it is called."""
+class OfSciPy:
+    """A function of SciPy, which is imported where the function is first called.
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    Where SciPy is not installed, it says so there.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self.__module__, self.__name__ = module, name
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        try:
+            module = importlib.import_module(self.__module__)
+        except ModuleNotFoundError:
+            refuse(f"{self.__module__}.{self.__name__} is needed; install SciPy")
+        return getattr(module, self.__name__)(*args, **keywords)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OfSciPy) and self._place == other._place
+
+    def __hash__(self) -> int:
+        return hash(self._place)
+
+    @property
+    def _place(self) -> tuple[str, str]:
+        return self.__module__, self.__name__
+
+
+class SciPyModule(types.ModuleType):
+    """A module of SciPy that need not be imported yet."""
+
+    def __getattr__(self, name: str) -> OfSciPy:
         if name.startswith("__"):
             raise AttributeError(name)
-
-        def absent(*_: Any, **__: Any) -> Any:
-            refuse(f"{self.__name__}.{name} is needed; install SciPy")
-
-        setattr(self, name, absent)
-        return absent
+        return OfSciPy(self.__name__, name)
 
 
-@functools.cache
 def module_of_scipy(name: str) -> Any:
-    """A module of SciPy, or in its place one whose functions say that it is not installed."""
-    try:
-        return importlib.import_module(f"scipy.{name}")
-    except ModuleNotFoundError:
-        return AbsentModule(f"scipy.{name}")
+    """A module of SciPy by its functions, none of which is imported before it is called."""
+    return SciPyModule(f"scipy.{name}")
+
+
+def signature_of(function: Any) -> Callable[..., Any] | None:
+    """The signature of a function of NumPy or SciPy; None for one that is not known."""
+    if function not in FUNCTIONS:
+        _meet_scipy()
+    return FUNCTIONS.get(function)
+
+
+def _meet_scipy() -> None:
+    """Enter the functions of SciPy's modules that somebody has imported, as they are."""
+    for each in [x for x in _UNMET if x.__module__ in sys.modules]:
+        _UNMET.remove(each)
+        if (own := getattr(sys.modules[each.__module__], each.__name__, None)) is not None:
+            FUNCTIONS.setdefault(own, FUNCTIONS[each])
 
 
 def known(*functions: Any) -> Callable[[Signature], Signature]:
@@ -60,6 +94,7 @@ def known(*functions: Any) -> Callable[[Signature], Signature]:
 
     def keep(signature: Signature) -> Signature:
         FUNCTIONS.update(dict.fromkeys(functions, signature))
+        _UNMET.update(each for each in functions if isinstance(each, OfSciPy))
         return signature
 
     return keep
