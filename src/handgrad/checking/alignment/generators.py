@@ -19,6 +19,7 @@ from handgrad.checking.alignment.borrowing import (
     windows,
 )
 from handgrad.checking.alignment.changes import (
+    Both,
     Change,
     Head,
     Place,
@@ -111,6 +112,7 @@ def _of_function(
             following = holders[position + 1] if position + 1 < len(holders) else None
             yield from _of_statement(place, statement, following, scope)
             yield from _as_forward(statement, borrowed, scope)
+            yield from _scaled(place, statement, scope)
         own = _header(statement)
         if inserted:
             yield from _insertions(own, statement, scope, borrowed)
@@ -278,6 +280,30 @@ def _each_once(
     phrase = "{} is overwritten where a sum belongs: of a repeated index the last one counts"
     phrase += f", and {name} adds each"
     yield change(ast.Expr(call), "term missing", said(target), phrase)
+
+
+def _scaled(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Change]:
+    """A line after one that changes an array in place, by which all of it is divided by a size."""
+    match statement:
+        case ast.AugAssign(target) | ast.Assign([ast.Subscript() as target]):
+            name = target.value if isinstance(target, ast.Subscript) else target
+        case _:
+            return
+    own = scope.array(name)
+    if own is None or own.dtype.kind != "f":
+        return
+    seen: set[float] = set()
+    for other, value in (*scope.atoms, *scope.sizes):
+        if value.ndim or value.dtype.kind not in "iuf" or float(value) in {*seen, 0.0, 1.0}:
+            continue
+        seen.add(float(value))
+        for op, label in ((ast.Div(), f"1/{said(other)}"), (ast.Mult(), said(other))):
+            whole = ast.parse(f"{ast.unparse(name)} = 0").body[0]
+            assert isinstance(whole, ast.Assign)
+            changed: Any = whole.targets[0]
+            new = Both([statement, ast.AugAssign(changed, op, other)])
+            phrase = f"the factor {label} of {said(name)} is missing"
+            yield Change(place, new, "scale missing", label, phrase, statement)
 
 
 def _insertions(
