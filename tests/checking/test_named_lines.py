@@ -261,3 +261,20 @@ def test_a_number_stands_where_a_mask_of_rows_belongs() -> None:
     report = hg.check((triplet_loss, of_all_rows), *drawn)
     assert {fault.kind for fault in report.faults} == {"mask forgotten"}
     assert all("(loss > 0)" in fault.message for fault in report.faults)
+
+
+def largest_two(x: Any) -> Any:
+    order, rows = np.argsort(-x, axis=1)[:, :2], np.arange(len(x))[:, None]
+    return x[rows, order].sum(axis=1), (x, order, rows)
+
+
+def times_the_values(dy: Any, cache: Any) -> Any:
+    x, order, rows = cache
+    dx = np.zeros_like(x)
+    dx[rows, order] = x[rows, order] * dy[:, None]
+    return dx
+
+
+def test_what_is_stored_may_be_spread_over_where_it_is() -> None:
+    report = hg.check((largest_two, times_the_values), normal(3, 6))
+    assert mended(report) == ["dx[rows, order] = dy[:, None]"]
