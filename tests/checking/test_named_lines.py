@@ -220,3 +220,61 @@ def summed_and_forgotten(dy: Any, x: Any) -> Any:
 def test_a_change_leaves_nothing_that_is_computed_for_nothing() -> None:
     report = hg.check((with_bias, summed_and_forgotten), normal(4, 3), normal(3, seed=12))
     assert "both for half" not in report.faults[0].message
+
+
+def mean_cross_entropy(scores: Any, labels: Any) -> Any:
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    logp = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    rows = np.arange(len(labels))
+    return -logp[rows, labels].mean(), (logp, labels)
+
+
+def not_divided(dy: Any, cache: Any) -> Any:
+    logp, labels = cache
+    n = len(labels)
+    dscores = np.exp(logp)
+    dscores[np.arange(n), labels] -= 1
+    return dy * dscores
+
+
+def test_a_size_is_missing_after_a_line_that_changes_an_array_in_place() -> None:
+    labels = np.array([0, 2, 1, 2, 0])
+    (fault,) = hg.check((mean_cross_entropy, not_divided), normal(5, 3), labels).faults
+    assert fault.kind == "scale missing"
+    assert "n" in fault.diff
+
+
+def triplet_loss(a: Any, p: Any, n: Any) -> Any:
+    apart = ((a - p) ** 2).sum(axis=1) - ((a - n) ** 2).sum(axis=1) + 1.0
+    loss = np.maximum(apart, 0.0)
+    return loss.mean(), (a, p, n, loss)
+
+
+def of_all_rows(dy: Any, cache: Any) -> Any:
+    a, p, n, loss = cache
+    on = dy / len(loss)
+    return 2 * on * (n - p), -2 * on * (a - p), 2 * on * (a - n)
+
+
+def test_a_number_stands_where_a_mask_of_rows_belongs() -> None:
+    drawn = normal(6, 4), normal(6, 4, seed=2), normal(6, 4, seed=3)
+    report = hg.check((triplet_loss, of_all_rows), *drawn)
+    assert {fault.kind for fault in report.faults} == {"mask forgotten"}
+    assert all("(loss > 0)" in fault.message for fault in report.faults)
+
+
+def largest_two(x: Any) -> Any:
+    order, rows = np.argsort(-x, axis=1)[:, :2], np.arange(len(x))[:, None]
+    return x[rows, order].sum(axis=1), (x, order, rows)
+
+
+def times_the_values(dy: Any, cache: Any) -> Any:
+    x, order, rows = cache
+    dx = np.zeros_like(x)
+    dx[rows, order] = x[rows, order] * dy[:, None]
+    return dx
+
+
+def test_what_is_stored_may_be_spread_over_where_it_is() -> None:
+    report = hg.check((largest_two, times_the_values), normal(3, 6))
+    assert mended(report) == ["dx[rows, order] = dy[:, None]"]

@@ -197,10 +197,11 @@ def grouped(x: Any, gamma: Any) -> Any:
 
 
 def grouped_backward(dy: Any, cache: Any) -> Any:
-    hat, rstd, gamma = cache  # noqa: RUF059
+    hat, rstd, gamma = cache
     g, groups = dy.reshape(len(dy), 2, -1), hat.reshape(len(dy), 2, -1)
     inner = g - g.mean(-1, keepdims=True) - groups * (g * groups).mean(-1, keepdims=True)
-    return (inner * rstd).reshape(dy.shape), (dy * hat).sum((0, 2))
+    dgamma = (dy * hat).sum((0, 2)).reshape(gamma.shape)
+    return (inner * rstd).reshape(dy.shape), dgamma
 
 
 def test_a_factor_before_a_reshape_along_an_axis_in_the_middle() -> None:

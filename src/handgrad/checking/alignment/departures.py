@@ -23,7 +23,7 @@ from handgrad.checking.alignment.paths import same
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.slots import LineSlot
 from handgrad.checking.alignment.solved import forms, solved
-from handgrad.checking.alignment.variants import Variant, names_in
+from handgrad.checking.alignment.variants import Variant, names_in, spreads
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt, attempted
@@ -259,6 +259,8 @@ class Departures:
         self.work.take(EXPRESSION, elements=value.size)
         with change.made():
             made = slot.made()
+        if made is not None and slot.is_stored and spreads(made, value.shape):
+            made = np.broadcast_to(made, value.shape)
         return made is not None and made.shape == value.shape and same(made, value)
 
     def _of_value(self, departed: Departed) -> Iterator[Change]:

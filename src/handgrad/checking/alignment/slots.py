@@ -66,6 +66,12 @@ class LineSlot:
         return right
 
     @property
+    def is_stored(self) -> bool:
+        """True where the line writes into an array, of which the shape stays."""
+        targets = self.statement.targets if isinstance(self.statement, ast.Assign) else []
+        return bool(targets) and all(isinstance(each, ast.Subscript) for each in targets)
+
+    @property
     def is_sum(self) -> bool:
         """True where the line adds to its variable, or subtracts from it."""
         return isinstance(getattr(self.statement, "op", None), ast.Add | ast.Sub)
