@@ -294,10 +294,10 @@ def _size(each: tuple[float, Change]) -> tuple[float, int]:
 def _pairs(every: list[tuple[float, Change]]) -> Iterator[tuple[float, Change]]:
     """Two changes of one expression, of the smallest that take no other variable in."""
     plain = [each for each in every if each[1].kind in _STRUCTURAL and not each[1].others]
-    for (size, one), (more, other) in permutations(plain[:_PAIRED], 2):
+    for (i, (size, one)), (j, (more, other)) in permutations(enumerate(plain[:_PAIRED]), 2):
         new = _with(one.new, other.place.get(), other.new)
         both = ((other.place, other.new),) if new is one.new else ()
-        if both and id(one) > id(other):
+        if both and i > j:  # the same as the other way round
             continue
         kind = one.kind if one.kind == other.kind else "two causes"
         phrase, part = f"{one.phrase}, and {other.phrase}", f"{one.part} and {other.part}"
