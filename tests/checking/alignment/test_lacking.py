@@ -208,3 +208,28 @@ def test_a_factor_before_a_reshape_along_an_axis_in_the_middle() -> None:
     report = hg.check((grouped, grouped_backward), *drawn((2, 4, 5), (4,)))
     (fault,) = report.faults
     assert "(dy * gamma[:, None]).reshape(len(dy), 2, -1)" in fault.diff
+
+
+def correlated(x: Any, w: Any) -> Any:
+    y = np.zeros((len(x) - len(w) + 1, x.shape[1] - w.shape[1] + 1))
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            y[i, j] = (x[i : i + len(w), j : j + w.shape[1]] * w).sum()
+    return y, (x, w)
+
+
+def correlated_backward(dy: Any, cache: Any) -> Any:
+    x, w = cache
+    dx, dw = np.zeros_like(x), np.zeros_like(w)
+    for i in range(dy.shape[0]):
+        for j in range(dy.shape[1]):
+            window = (slice(i, i + len(w)), slice(j, j + w.shape[1]))
+            dx[window] += dy[i, j] * w
+            dw += dy[j, i] * x[window]
+    return dx, dw
+
+
+def test_two_numbers_of_an_index_the_other_way_round_are_no_transpose() -> None:
+    report = hg.check((correlated, correlated_backward), *drawn((5, 5), (2, 2)))
+    (fault,) = report.faults
+    assert fault.diff.endswith("+            dw += dy[i, j] * x[window]")

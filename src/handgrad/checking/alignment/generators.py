@@ -358,12 +358,23 @@ def _is_owner(place: Place, node: ast.expr) -> bool:
     return isinstance(place.parent, ast.Attribute) and isinstance(node, ast.Name)
 
 
+def _is_indexed(place: Place) -> bool:
+    """Return whether an array is read at several numbers: x[i, j] says itself which element."""
+    match place.parent:
+        case ast.Subscript(slice=ast.Tuple(elts)):
+            each_is_one = all(isinstance(each, ast.Name | ast.BinOp) for each in elts)
+            return place.field == "value" and len(elts) > 1 and each_is_one
+    return False
+
+
 def _takes_insertions(place: Place, node: ast.expr) -> bool:
     if isinstance(getattr(node, "ctx", None), ast.Store) or isinstance(
         node, ast.Constant | ast.Slice | ast.Tuple | ast.List | ast.Dict | ast.Starred
     ):
         return False
     if place.field in ("slice", "func", "lower", "upper", "step"):
+        return False
+    if _is_indexed(place):
         return False
     if isinstance(getattr(place.parent, "ctx", None), ast.Store):  # an array that is written to
         return False
