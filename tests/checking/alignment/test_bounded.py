@@ -121,6 +121,20 @@ def test_what_takes_too_much_memory_is_refused(grown):
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the system keeps no limit of memory")
+def test_searches_of_two_threads_leave_the_limit_as_the_first_has_found_it():
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    first, second = bounded_memory(8), bounded_memory(8)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert resource.getrlimit(resource.RLIMIT_DATA) != before
+    second.__exit__(None, None, None)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
 @pytest.mark.parametrize(
     "grown", [grown_by_a_list_in_itself, grown_by_doubling_a_list, grown_by_joining_arrays]
 )

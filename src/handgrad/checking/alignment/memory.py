@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,28 +23,53 @@ _ELEMENTS: Final = 2**24
 _DEEP: Final = 16
 
 
+class MemoryLimit:
+    """The limit of the whole process, which the first search sets and the last one takes back."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._searches = 0
+        self._before: tuple[int, int] | None = None
+
+    def enter(self, inputs: int) -> None:
+        with self._lock:
+            self._searches += 1
+            # There is none where the system does not say what is taken, as in some sandboxes.
+            if self._searches > 1 or sys.platform != "linux" or not (pages := _pages()):
+                return
+            import resource
+
+            taken = pages * resource.getpagesize()
+            self._before = before = resource.getrlimit(resource.RLIMIT_DATA)
+            cores = os.cpu_count() or 1
+            most = taken + _BESIDES + _OF_CORE * cores + _TIMES * inputs
+            known = [each for each in (most, *before) if each != resource.RLIM_INFINITY]
+            resource.setrlimit(resource.RLIMIT_DATA, (min(known), before[1]))
+
+    def leave(self) -> None:
+        with self._lock:
+            self._searches -= 1
+            if self._searches == 0 and sys.platform == "linux" and self._before is not None:
+                import resource
+
+                resource.setrlimit(resource.RLIMIT_DATA, self._before)
+                self._before = None
+
+
+_LIMIT: Final = MemoryLimit()
+
+
 @contextmanager
 def bounded_memory(inputs: int) -> Iterator[None]:
     """A block that raises MemoryError where it takes far more than inputs of so many bytes do.
 
     Where the system keeps such a limit, as Linux does; elsewhere loops are watched line by line.
-    There is none where the system does not say what is taken, as in some sandboxes.
     """
-    if sys.platform == "linux" and (pages := _pages()):
-        import resource
-
-        taken = pages * resource.getpagesize()
-        before = resource.getrlimit(resource.RLIMIT_DATA)
-        cores = os.cpu_count() or 1
-        most = taken + _BESIDES + _OF_CORE * cores + _TIMES * inputs
-        known = [each for each in (most, *before) if each != resource.RLIM_INFINITY]
-        resource.setrlimit(resource.RLIMIT_DATA, (min(known), before[1]))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_DATA, before)
-    else:
+    _LIMIT.enter(inputs)
+    try:
         yield
+    finally:
+        _LIMIT.leave()
 
 
 def _pages() -> int:
