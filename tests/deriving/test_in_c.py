@@ -255,3 +255,16 @@ def test_other_values_are_told():
     source = in_c.module(d.pair, found).replace("tanh(", "sin(")
     with pytest.raises(in_c.UnprovedError, match="other values"):
         in_c.prove(d.proof, found, source)
+
+
+def test_helpers_of_c_take_no_names_elsewhere():
+    def signed(x):
+        sign = np.sign(x)
+        maximum = x.max(-1, keepdims=True)
+        return sign * x * x / maximum
+
+    before = hg.derive(signed, x=("N", "D"))
+    source = before.to("numpy")
+    assert " sign = " in source
+    before.to("c")
+    assert hg.derive(signed, x=("N", "D")).to("numpy") == source

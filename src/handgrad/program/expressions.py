@@ -61,7 +61,8 @@ class Expressions(ABC):
         self.names = Names(taken)
         self.alias = self.names.fresh(library.alias)
         self.math = self.names.fresh("math")
-        self.names.reserve(HELPERS)
+        own = {"numpy", library.name}
+        self.names.reserve(name for name in HELPERS if not own.isdisjoint(HELPERS[name]))
         self.lines: list[str] = []
         self.variables: dict[int, str] = {}
         self.numbers: dict[int, bool] = {}
