@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handgrad.arrays import Array
-from handgrad.deriving import in_c, modules, second
+from handgrad.deriving import modules, second
 from handgrad.deriving.derived import Derived
 from handgrad.deriving.lengths import with_lengths
 from handgrad.deriving.proof import DoubleError, Proof
@@ -19,7 +19,6 @@ from handgrad.deriving.second_proof import prove_hvp, prove_jvp
 from handgrad.deriving.story import document
 from handgrad.errors import ArgumentError
 from handgrad.paths import as_path
-from handgrad.program.emit_c import UnwritableError
 from handgrad.program.libraries import LIBRARIES
 from handgrad.writing import reason, write_file
 
@@ -147,6 +146,10 @@ class Derivation(Derived):
             self.pair.casts = casts
 
     def _in_c(self) -> str:
+        # Here, because each search of a check loads this module and none writes C.
+        from handgrad.deriving import in_c
+        from handgrad.program.emit_c import UnwritableError
+
         function = self.pair.traced.forward.function
         try:
             found = in_c.functions(self.pair, self.name)

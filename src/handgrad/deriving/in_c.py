@@ -18,7 +18,7 @@ import numpy as np
 from handgrad.deriving.arguments import at
 from handgrad.deriving.guards import fixed_letters, is_of_few, open_rules
 from handgrad.deriving.modules import NEAR, compare, wanted_of
-from handgrad.deriving.moving import mapped_arrays, single
+from handgrad.deriving.moving import double, single
 from handgrad.deriving.pair import DerivedPair
 from handgrad.deriving.refusals import UnprovedError
 from handgrad.program.c_axes import elements, merged
@@ -65,7 +65,7 @@ def functions(pair: DerivedPair, name: str) -> tuple[CFunction, CFunction]:
     plain = re.sub(r"\W", "_", name, flags=re.ASCII).strip("_")
     prefix = "" if plain == "forward" else f"{plain}_"
     inputs, outputs = pair.traced.program.inputs, pair.forward.outputs
-    # What the forward keeps is called as in the source for NumPy.
+    # Values that the forward keeps are called as in the source for NumPy.
     cache = dict(zip(map(id, pair.kept), pair.written().cache, strict=False))
     ends = [""] if len(outputs) == 1 else [str(k + 1) for k in range(len(outputs))]
     made = [(cache.get(id(n)) or n.name or f"y{k}", n) for k, n in zip(ends, outputs, strict=True)]
@@ -104,7 +104,7 @@ def real_of(pair: DerivedPair) -> str:
 
 @dataclass
 class _CWriting:
-    """What a function is written with."""
+    """The name, type and letters with which a function is written."""
 
     name: str
     real: str
@@ -205,7 +205,7 @@ def _compare(
         values = single(values)
     try:
         dys, wanted = wanted_of(proof, values)
-        _, exact = wanted_of(proof, mapped_arrays(values, _double))
+        _, exact = wanted_of(proof, double(values))
     except ValueError:  # what it refuses
         return
     own = {id(n): at(values, path) for path, n in pair.traced.inputs.items()}
@@ -240,7 +240,3 @@ def run(
         values[id(n)] = np.full(shape, 3, kinds[n.kind])
         given.append(values[id(n)].ctypes.data_as(ctypes.c_void_p))
     getattr(library, function.name)(*given)
-
-
-def _double(x: Any) -> Any:
-    return x.astype(float) if x.dtype == np.float32 else x

@@ -15,7 +15,7 @@ import numpy as np
 from handgrad.deriving.arguments import Setting, Spec, flat, mapped, parts_of
 from handgrad.deriving.beside import cotangents
 from handgrad.deriving.guards import written_default
-from handgrad.deriving.moving import largest, single
+from handgrad.deriving.moving import double, largest, single
 from handgrad.deriving.pair import DerivedPair
 from handgrad.deriving.proof import DoubleError, Proof
 from handgrad.deriving.refusals import UnprovedError
@@ -182,8 +182,7 @@ def _compare(
     try:
         dys, wanted = wanted_of(proof, values)
         # Double precision tells by how much single precision is off in NumPy.
-        doubles = mapped(values, lambda x: x.astype(float) if _is_single(x) else x)
-        _, exact = wanted_of(proof, doubles)
+        _, exact = wanted_of(proof, double(values))
         _, rough = wanted_of(alike, values)
     except ValueError:  # what it refuses
         return
@@ -207,13 +206,19 @@ def _compare(
 
 
 def compare(
-    library: str, precision: str, tolerances: tuple[float, float], *values: Sequence[Any]
+    library: str,
+    precision: str,
+    tolerances: tuple[float, float],
+    found: Sequence[Any],
+    wanted: Sequence[Any],
+    exact: Sequence[Any],
+    rough: Sequence[Any],
 ) -> None:
-    """Raises UnprovedError where values found are not those wanted.
+    """Raise UnprovedError where values found are not those wanted.
 
-    values: found; wanted; and how far these are off tell those of doubles, and of singles.
+    exact, rough: the same in double and in single precision, which tell how far those wanted are
+    off.
     """
-    found, wanted, exact, rough = values
     # A sum that cancels is a rounding error of its terms.
     whole = max(map(largest, wanted))
     rounding = 1000 * float(np.finfo(precision).eps) * whole
@@ -238,10 +243,6 @@ def wanted_of(proof: Proof, values: dict[str, Any]) -> tuple[list[Any], list[Any
         dys = [dy.astype(y.dtype) for y, dy in zip(ys, cotangents(rng, ys), strict=True)]
         back = proof.functions["backward"](tuple(dys) if len(dys) > 1 else dys[0], cache)
     return dys, [*flat(y), *flat(back)]
-
-
-def _is_single(value: Any) -> bool:
-    return isinstance(value, np.ndarray | np.generic) and value.dtype == np.float32
 
 
 def _array(library: str, value: Any) -> Any:

@@ -39,6 +39,15 @@ def single(values: Any) -> Any:
     return mapped_arrays(values, lambda x: x.astype(np.float32) if x.dtype.kind == "f" else x)
 
 
+def double(values: Any) -> Any:
+    """A tree whose arrays and numbers of single precision are of double precision."""
+    return mapped(values, lambda x: x.astype(float) if _is_single(x) else x)
+
+
+def _is_single(value: Any) -> bool:
+    return isinstance(value, np.ndarray | np.generic) and value.dtype == np.float32
+
+
 def mapped_arrays(values: Any, function: Callable[[Any], Any]) -> Any:
     return mapped(values, lambda x: function(x) if isinstance(x, np.ndarray) else x)
 

@@ -156,7 +156,7 @@ class CEmitter(Emitter):
 
 
 class UnwritableError(Exception):
-    """What C has no loop over rows for: its line, what, and what is allowed."""
+    """Something that C has no loop over rows for: its line, what it is, what is allowed."""
 
 
 def refused_in_c(node: Node | None, what: str) -> UnwritableError:

@@ -31,7 +31,7 @@ class Filling:
     axes: tuple[Axis, ...]
 
 
-#: What a loop is for: a sum to add to, or a result to fill.
+#: The purpose of a loop: a sum to add to, or a result to fill.
 Item: TypeAlias = Node | Filling
 
 

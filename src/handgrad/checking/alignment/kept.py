@@ -144,7 +144,7 @@ def _slots(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _shared() -> Iterator[tuple[Callable[[], Any], Callable[[Any], Any], Any]]:
-    """How the states of shared generators are got and put, with what they are.
+    """Functions that get and put the state of each shared generator, and its state now.
 
     That of NumPy is behind `np.random.rand` and its like, which strangers' code uses.
     """
