@@ -100,7 +100,10 @@ def _measure(given: argparse.Namespace, peers: list[str], console: Console) -> d
             for size, precision in matmul.SECTIONS[name]:
                 if precision == "bf16" and limits.get("bf16_unit", "none") == "none":
                     continue
-                multiplying = [peer for peer in libraries(peers) if hasattr(matmul, peer)]
+                multiplying = [
+                    *matmul.always(precision),
+                    *(peer for peer in libraries(peers) if hasattr(matmul, peer)),
+                ]
                 measured = matmul.measure(size, precision, multiplying, **timing)
                 keep(name, matmul.title(size, precision), measured)
         elif name == "calls":

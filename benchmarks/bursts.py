@@ -42,7 +42,8 @@ class Spread:
 
 def environment(threads: int) -> dict[str, str]:
     """The environment of a contender: every library gets the same number of threads."""
-    names = ("HANDGRAD_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    others = (f"{library}_NUM_THREADS" for library in ("OMP", "OPENBLAS", "MKL", "BLIS"))
+    names = ("HANDGRAD_THREADS", *others)
     return os.environ | dict.fromkeys(names, str(threads))
 
 

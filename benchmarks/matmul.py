@@ -1,12 +1,16 @@
-"""Matrix products in GFLOP/s: `hg.matmul`, NumPy, PyTorch and JAX on the same operands.
+"""Matrix products in GFLOP/s: `hg.matmul`, NumPy, BLIS, PyTorch and JAX on the same operands.
 
-For bf16, handgrad gets float32 matrices and converts them itself; PyTorch and JAX get theirs
-already converted.
+NumPy multiplies with its OpenBLAS, PyTorch with MKL where it was built so; BLIS is the library of
+the system (Van Zee, van de Geijn, BLIS: a framework for rapidly instantiating BLAS functionality,
+2015), called by ctypes. For bf16, handgrad gets float32 matrices and converts them itself; PyTorch
+and JAX get theirs already converted.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterable
+from ctypes.util import find_library
 from typing import Any, Final
 
 import numpy as np
@@ -35,10 +39,17 @@ def title(size: tuple[int, int, int], precision: str) -> str:
     return f"{'×'.join(map(str, size))} {precision}"
 
 
+def always(precision: str) -> tuple[str, ...]:
+    """The libraries of products alone, which are no `--peers`: those that are here."""
+    if precision != "float32":
+        return ()
+    return ("numpy", "blis") if find_library("blis") else ("numpy",)
+
+
 def measure(
     size: tuple[int, int, int], precision: str, peers: Iterable[str], **settings: Any
 ) -> dict[str, Any]:
-    names = ["handgrad", *(["numpy"] if precision == "float32" else []), *peers]
+    names = ["handgrad", *peers]
     arguments = {"size": size, "precision": precision}
     found = compare([(name, arguments) for name in names], "benchmarks.matmul", **settings)
     return {**found, "precision": precision}
@@ -72,6 +83,28 @@ def numpy(size: list[int], precision: str) -> Job:
     a, b = _operands(size)
     c = np.empty((size[0], size[1]), np.float32)
     return Job(_repeated(lambda: np.matmul(a, b, out=c)), np.__version__)
+
+
+def blis(size: list[int], precision: str) -> Job:
+    library = ctypes.CDLL(find_library("blis"))
+    library.bli_info_get_version_str.restype = ctypes.c_char_p
+    a, b = _operands(size)
+    rows, columns, depth = size
+    c = np.empty((rows, columns), np.float32)
+    row_major, as_it_is = 101, 111
+    one, nothing = ctypes.c_float(1), ctypes.c_float(0)
+    held = [ctypes.c_void_p(x.ctypes.data) for x in (a, b, c)]
+
+    def product() -> None:
+        library.cblas_sgemm(
+            *(row_major, as_it_is, as_it_is, rows, columns, depth, one, held[0], depth),
+            *(held[1], columns, nothing, held[2], columns),
+        )
+
+    product()
+    np.testing.assert_allclose(c, a @ b, rtol=1e-3, atol=1e-3 * depth**0.5)
+    version = library.bli_info_get_version_str().decode()
+    return Job(_repeated(product), version, 2 * rows * columns * depth)
 
 
 def torch(size: list[int], precision: str) -> Job:

@@ -42,7 +42,7 @@ def main() -> None:
     seconds = parser.parse_args().seconds
     if not seconds > 0:
         parser.error(f"seconds is {seconds:g}; allowed: more than 0")
-    from handgrad import kernels
+    from handgrad import dispatch, kernels
 
     native = kernels.native
     if native is None or not hasattr(native, "peak"):
@@ -52,7 +52,8 @@ def main() -> None:
     unit = native.bf16_unit
     precisions = ["float32"] + (["bf16"] if unit != "none" else [])
     found = {name: max(native.peak(name, seconds / 5) for _ in range(5)) for name in precisions}
-    print(json.dumps({**found, "bf16_unit": unit}))
+    # dispatch has read HANDGRAD_THREADS: the native module alone would take every core.
+    print(json.dumps({**found, "bf16_unit": unit, "threads": dispatch.get_threads()}))
 
 
 if __name__ == "__main__":

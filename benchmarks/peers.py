@@ -24,6 +24,7 @@ TITLES: Final = {
     "handgrad": "handgrad",
     "handgrad-bf16": "handgrad bf16",
     "numpy": "NumPy",
+    "blis": "BLIS",
     "torch": "PyTorch",
     "torch-compile": "PyTorch compiled",
     "torch-bf16": "PyTorch bf16",

@@ -163,14 +163,15 @@ void multiply_block(const Tiling<T>& tiling, Range tiles, Range panels, Range k_
                                 rows, width, kc,
                                 pack_a.at(tiling.tiles.at(t), kb * tiling.k_blocks.size), panel_b,
                                 sum, kb > 0, pack_a.lane_stride,
-                                q == panels.begin ? rows * pack_a.lane_stride : 0, &deferred);
+                                q == some.begin ? rows * pack_a.lane_stride : 0, &deferred);
                     }
                     if (!in_place) {
                         const T* panel_a = panels_a + (t - tiles.begin) * pitch_a +
                                            (kb - k_blocks.begin) * tiling.size_a;
                         if (kPrefersPackedA)
                             prefetch(panel_a + pitch_a + (q - first) * part_a, part_a);
-                        micro_kernel(rows, width, kc, panel_a, panel_b, sum, kb > 0, 0, 0,
+                        const long next = !kPrefersPackedA && q == some.begin ? pitch_a : 0;
+                        micro_kernel(rows, width, kc, panel_a, panel_b, sum, kb > 0, 0, next,
                                      &deferred);
                     }
                     if (kb < tiling.k_blocks.count - 1) continue;
@@ -344,6 +345,26 @@ void multiply(long rows, long columns, long k, const PackOf<T>& pack_a, const Pa
         return multiply_as_is<T>(columns, rows, k, pack_b, pack_a,
                                  TransposedEpilogue<SumOf<T>>{epilogue});
     multiply_as_is<T>(rows, columns, k, pack_a, pack_b, epilogue);
+}
+
+ProductPlan plan_product(long rows, long columns, long k) {
+    StridedPack<float> a{nullptr, k, 1}, b{nullptr, 1, columns};
+    const bool transposed = is_better_transposed<float>(rows, columns, k, a, b);
+    if (transposed) {
+        std::swap(rows, columns);
+        std::swap(a, b);
+    }
+    const Tiling<float> tiling(rows, columns, k, a);
+    const BlockPartition<float> partition(tiling);
+    const long panels = partition.panels(0).count();
+    return {transposed,
+            tiling.a_in_place,
+            partition.pack_a_once,
+            partition.pack_b_once,
+            tiling.k_blocks.size,
+            tiling.nc_panels(panels) * kNR<float>,
+            partition.down,
+            partition.across};
 }
 
 template <class T>

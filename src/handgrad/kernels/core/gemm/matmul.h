@@ -125,6 +125,14 @@ template <class T>
 void multiply_here(long rows, long columns, long k, const PackOf<T>& pack_a,
                    const PackOf<T>& pack_b, const AnyEpilogue<SumOf<T>>& epilogue);
 
+// The division of C = A B, both row-major in float32, into work: the benchmarks predict its time.
+struct ProductPlan {
+    bool transposed;  // as Cᵀ = Bᵀ Aᵀ; what follows is then of that product
+    bool a_in_place, pack_a_once, pack_b_once;
+    long kc, nc, down, across;  // columns of an NC block; blocks of C by rows and by columns
+};
+ProductPlan plan_product(long rows, long columns, long k);
+
 // True if a result of so many values outgrows the second-level cache, and is better written by
 // non-temporal stores: the values that it would displace there are worth as much as itself.
 template <class T>

@@ -35,6 +35,9 @@ void pack_transposed_square(T* panel, int width, int fits, int k, const LanePoin
     }
 }
 
+// So many rows of an operand whose lanes are adjacent are packed at a time, for all panels.
+constexpr long kPackedRows = 16;
+
 // Packs a matrix with any strides: value (lane, p) is at data[lane · lane_stride + p · k_stride].
 template <class T>
 struct StridedPack {
@@ -89,23 +92,29 @@ struct StridedPack {
     template <int kVectors>
     void copy_vectors(T* panel, int width, const T* source, long k) const {
         for (long p = 0; p < k; p++)
-            for (int v = 0; v < kVectors; v++)
-                store(panel + p * width + v * kLanes<T>,
-                      load(source + p * k_stride + v * kLanes<T>));
+            for (int v = 0; v < kVectors; v++) {
+                const T* from = source + p * k_stride + v * kLanes<T>;
+                __builtin_prefetch(from + kPackedRows * k_stride);
+                store(panel + p * width + v * kLanes<T>, load(from));
+            }
     }
 
     // So many short rows at once are more streams than a core foresees: each line of a square is
-    // asked for some squares ahead, at the end of a row in the next panel's.
+    // asked for some squares ahead, at the end of a row in the next panel's, and so are the lines
+    // that will be written. Into the second-level cache, as rows a power of two apart would push
+    // each other out of the first.
     void copy_transposed(T* panel, int width, const T* source, int lanes, long k) const {
         constexpr int n = kLanes<T>;
-        constexpr long kAhead = 8 * n;
+        constexpr long kAhead = 8 * n, kWrittenAhead = 4 * n, kLine = 64 / sizeof(T);
         for (long p = 0; p < k; p += n) {
+            for (long i = 0; i < width * n; i += kLine)
+                __builtin_prefetch(panel + (p + kWrittenAhead) * width + i, 1);
             const long ahead = p + kAhead < k ? kAhead : width * lane_stride + kAhead - k;
             for (int l = 0; l < width; l += n)
                 pack_transposed_square(panel + p * width + l, width, std::min(n, width - l),
                                        static_cast<int>(std::min<long>(n, k - p)), [&](int r) {
                                            const T* row = source + (l + r) * lane_stride + p;
-                                           __builtin_prefetch(row + ahead);
+                                           __builtin_prefetch(row + ahead, 0, 2);
                                            return l + r < lanes ? row : nullptr;
                                        });
         }
@@ -116,7 +125,7 @@ struct StridedPack {
 // for a few k at a time for all panels, so that whole rows are read while they are in the cache.
 template <class PackChunk>
 void for_each_chunk(bool lanes_adjacent, long k, const PackChunk& pack) {
-    const long chunk = lanes_adjacent ? 16 : std::max(k, 1L);
+    const long chunk = lanes_adjacent ? kPackedRows : std::max(k, 1L);
     for (long p = 0; p < k; p += chunk) pack(p, std::min(chunk, k - p));
 }
 

@@ -2,7 +2,7 @@
 
 #include "core/binding/binding.h"
 #include "core/binding/check.h"
-#include "core/gemm/micro_kernel.h"
+#include "core/gemm/matmul.h"
 
 namespace handgrad {
 namespace {
@@ -26,6 +26,25 @@ const Registrar registrar([](nb::module_& m) {
         return nb::make_tuple(kMR, kNR<float>, kc, mc_bytes() / (kc * size),
                               nc_bytes() / (kc * size));
     });
+    // A product's plan by its names, for `python -m benchmarks.model`.
+    m.def(
+        "plan_product",
+        [](long rows, long columns, long k) {
+            const Check check("plan_product");
+            for (const long size : {rows, columns, k}) check.range("a size", size, 1, 1L << 31);
+            const ProductPlan plan = plan_product(rows, columns, k);
+            nb::dict found;
+            found["transposed"] = plan.transposed;
+            found["a_in_place"] = plan.a_in_place;
+            found["pack_a_once"] = plan.pack_a_once;
+            found["pack_b_once"] = plan.pack_b_once;
+            found["kc"] = plan.kc;
+            found["nc"] = plan.nc;
+            found["down"] = plan.down;
+            found["across"] = plan.across;
+            return found;
+        },
+        "rows"_a, "columns"_a, "k"_a);
 });
 
 }  // namespace
