@@ -28,35 +28,30 @@ class TileValues {
     TileValues(long height, long width, long pad_h, long pad_w, long across)
         : height_(height), width_(width), pad_h_(pad_h), pad_w_(pad_w), across_(across) {}
 
-    // The number of values that the tiles of so many rows need.
+    // The number of values that the tiles of so many rows need, and the lines that they lie in.
     long values(long rows) const {
-        return M * Extent * size(rows) + 2 * (plane_values(rows) + kLanes<float>);
+        return M * Extent * size(rows) + lines_of(rows) * line_values() + M * kLanes<float>;
     }
 
-    // Takes the values of these rows of tiles from one plane; zeros are around it. Every step is
-    // done for all rows before the next, as a value that was just stored is not loaded at once.
+    // Takes the values of these rows of tiles from one plane; zeros are around it. All lines are
+    // padded before the first is parted, as a value that was just stored is not loaded at once.
     void gather(const float* plane, Range rows, float* target) const {
         const long some = size(rows.count()), lines = lines_of(rows.count());
-        const long all = plane_values(rows.count()), part = all / M;
-        float* split = target + M * Extent * some;
-        float* padded = split + all + kLanes<float>;
+        float* padded = target + M * Extent * some;
         for (long r = 0; r < lines; r++)
             pad_line(plane, rows.begin * M + r - pad_h_, padded + r * line_values());
-        // Columns M apart become neighbours: even and odd ones are parted, with M = 4 twice.
-        for (int j = 0; j < 2; j++) copy_strided(split + j * all / 2, padded + j, 2, all / 2);
-        if constexpr (M == 4) {
-            for (int j = 0; j < 4; j++)
-                copy_strided(padded + j * part, split + j % 2 * all / 2 + j / 2, 2, part);
-            std::swap(split, padded);
-        }
-        // The rest of a vector is written too: the next row, or nobody, comes to lie there.
-        for (long r = 0; r < lines; r++)
-            for (int j = 0; j < Extent; j++) {
-                const float* column = split + j % M * part + r * (across_ + 1) + j / M;
-                float* place = target + (r % M * Extent + j) * some + r / M * across_;
-                for (long i = 0; i < across_; i += kLanes<float>)
-                    store(place + i, load(column + i));
+        // Columns beyond M are those of the next tile: of a vector's last one they are not there.
+        constexpr long step = kLanes<float> - (Extent > M ? 1 : 0);
+        for (long r = 0; r < lines; r++) {
+            float* place = target + r % M * Extent * some + r / M * across_;
+            for (long x = 0; x < across_; x += step) {
+                Vec<float> parts[M];
+                part_columns(padded + r * line_values() + x * M, across_ + 1 - x, parts);
+                // The rest of a vector is written too: the next row, or nobody, comes to lie there.
+                for (int j = 0; j < Extent; j++)
+                    store(place + j * some + x, j < M ? parts[j] : next_lane(parts[j % M]));
             }
+        }
     }
 
     // Value (i, j) of tile x of the rows that were gathered.
@@ -69,7 +64,29 @@ class TileValues {
     long size(long rows) const { return (rows + 1) * across_ + kLanes<float>; }
     static long lines_of(long rows) { return rows * M + Extent - M; }
     long line_values() const { return M * (across_ + 1); }
-    long plane_values(long rows) const { return lines_of(rows) * line_values(); }
+
+    // Part j has every M-th value of a line from the j-th on, `count` or more of them; a lane
+    // beyond those has any value.
+    static void part_columns(const float* line, long count, Vec<float> (&parts)[M]) {
+        constexpr long n = kLanes<float>;
+        const auto pair = [&](long i) { return load_interleaved(line + 2 * i * n, n); };
+        auto [even, odd] = pair(0);
+        if constexpr (M == 4) {
+            // Even and odd values are parted twice.
+            constexpr auto lanes = std::make_index_sequence<n>{};
+            const auto [more_even, more_odd] = 2 * count > n ? pair(1) : std::pair{even, odd};
+            parts[0] = detail::deinterleave<0, float>(even, more_even, lanes);
+            parts[1] = detail::deinterleave<0, float>(odd, more_odd, lanes);
+            parts[2] = detail::deinterleave<1, float>(even, more_even, lanes);
+            parts[3] = detail::deinterleave<1, float>(odd, more_odd, lanes);
+        } else {
+            parts[0] = even;
+            parts[1] = odd;
+        }
+    }
+    static Vec<float> next_lane(Vec<float> v) {
+        return detail::rotate<1>(v, std::make_index_sequence<kLanes<float>>{});
+    }
 
     void pad_line(const float* plane, long y, float* line) const {
         const long all = line_values(), left = std::min(pad_w_, all);
