@@ -170,9 +170,8 @@ void multiply_block(const Tiling<T>& tiling, Range tiles, Range panels, Range k_
                                            (kb - k_blocks.begin) * tiling.size_a;
                         if (kPrefersPackedA)
                             prefetch(panel_a + pitch_a + (q - first) * part_a, part_a);
-                        const long next = !kPrefersPackedA && q == some.begin ? pitch_a : 0;
-                        micro_kernel(rows, width, kc, panel_a, panel_b, sum, kb > 0, 0, next,
-                                     &deferred);
+                        micro_kernel(rows, width, kc, panel_a, panel_b, sum, kb > 0, 0,
+                                     q == some.begin ? pitch_a : 0, &deferred);
                     }
                     if (kb < tiling.k_blocks.count - 1) continue;
                     const long row = tiling.tiles.at(t), column = tiling.panels.at(q);

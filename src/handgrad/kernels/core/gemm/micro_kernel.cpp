@@ -37,7 +37,7 @@ struct PanelLoop {
 #pragma GCC unroll 16
                 for (int i = 0; i < Rows; i++)
                     __builtin_prefetch(a_at[i / 5] + i % 5 * to_next + prefetch_offset, 0, 2);
-            if (Pitch == 0 && prefetch_offset != 0)
+            if (Pitch == 0 && !kPrefersPackedA && prefetch_offset != 0)
 #pragma GCC unroll 16
                 for (int i = 0; i < Rows * kUnroll; i += 64 / int(sizeof(T)))
                     __builtin_prefetch(a_at[0] + i + prefetch_offset, 0, 2);

@@ -38,6 +38,10 @@ void pack_transposed_square(T* panel, int width, int fits, int k, const LanePoin
 // So many rows of an operand whose lanes are adjacent are packed at a time, for all panels.
 constexpr long kPackedRows = 16;
 
+// The values of a cache line, which is prefetched once.
+template <class T>
+constexpr long kLine = 64 / sizeof(T);
+
 // Packs a matrix with any strides: value (lane, p) is at data[lane · lane_stride + p · k_stride].
 template <class T>
 struct StridedPack {
@@ -94,7 +98,8 @@ struct StridedPack {
         for (long p = 0; p < k; p++)
             for (int v = 0; v < kVectors; v++) {
                 const T* from = source + p * k_stride + v * kLanes<T>;
-                __builtin_prefetch(from + kPackedRows * k_stride);
+                if (v * kLanes<T> % kLine<T> == 0)
+                    __builtin_prefetch(from + kPackedRows * k_stride);
                 store(panel + p * width + v * kLanes<T>, load(from));
             }
     }
@@ -105,16 +110,17 @@ struct StridedPack {
     // each other out of the first.
     void copy_transposed(T* panel, int width, const T* source, int lanes, long k) const {
         constexpr int n = kLanes<T>;
-        constexpr long kAhead = 8 * n, kWrittenAhead = 4 * n, kLine = 64 / sizeof(T);
+        constexpr long kAhead = 8 * n, kWrittenAhead = 4 * n;
         for (long p = 0; p < k; p += n) {
-            for (long i = 0; i < width * n; i += kLine)
+            for (long i = 0; i < width * n; i += kLine<T>)
                 __builtin_prefetch(panel + (p + kWrittenAhead) * width + i, 1);
             const long ahead = p + kAhead < k ? kAhead : width * lane_stride + kAhead - k;
             for (int l = 0; l < width; l += n)
                 pack_transposed_square(panel + p * width + l, width, std::min(n, width - l),
                                        static_cast<int>(std::min<long>(n, k - p)), [&](int r) {
                                            const T* row = source + (l + r) * lane_stride + p;
-                                           __builtin_prefetch(row + ahead, 0, 2);
+                                           if (p % kLine<T> == 0)
+                                               __builtin_prefetch(row + ahead, 0, 2);
                                            return l + r < lanes ? row : nullptr;
                                        });
         }
