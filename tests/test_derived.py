@@ -11,7 +11,7 @@ from docs.derived.terms import are_same
 from handgrad.ops import OPS
 
 #: So many ops are derived with the terms that they have by hand, at least.
-LEAST_SAME = 32
+LEAST_SAME = 36
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,8 @@ def test_the_page_is_what_the_derivations_say(found: list[DerivedRow]) -> None:
     ("op", "terms"),
     [
         ("layer_norm", {"x": (3, 3, True), "gamma": (1, 1, True), "beta": (1, 1, True)}),
-        ("tanh", {"x": (1, 1, True)}),
+        ("tanh", {"x": (2, 2, True)}),
+        ("silu", {"x": (3, 3, True)}),  # of which one factor by hand is a sum
         ("avg_pool1d", {"x": (1, 2, True)}),  # one loop, and a sum that is spelled out
     ],
 )

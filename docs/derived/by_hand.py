@@ -16,10 +16,7 @@ from handgrad.program.trace import TracedInt, Tracer, invoke, run, unwrap
 
 
 class ByHand(NamedTuple):
-    """The gradients by hand: a program of the forward's inputs and of the cotangents.
-
-    kept: the arrays of the op's own cache.
-    """
+    """The gradients by hand, as a program of what the op's own cache keeps and of cotangents."""
 
     program: Program
     cotangents: list[Node]
@@ -64,7 +61,8 @@ def by_hand(op: str, derivation: Derivation) -> ByHand:
         kept = [unwrap(each) for each in leaves(cache) if isinstance(each, Tracer)]
         outputs = rolled([*wanted, *kept])
     count = len(wanted)
-    return ByHand(Program(inputs, outputs[:count]), cotangents, outputs[count:], world)
+    kept = outputs[count:]
+    return ByHand(Program([*kept, *cotangents], outputs[:count]), cotangents, kept, world)
 
 
 def _nested(like: Any, each: Iterator[Any]) -> Any:

@@ -20,15 +20,11 @@ _MOST_LINES: Final = 45
 #: In a clause: what is behind other terms than those by hand.
 WHY: Final = {
     "binary_cross_entropy": "the forward's pieces below and above 0 stay pieces",
-    "conv_transpose1d": "the offsets of the kernel are statements, which it spells out",
     "conv_transpose2d": "the offsets of the kernel are statements, which it spells out",
     "ctc_loss": "the steps backward are not those of the second recursion, over the symbols behind",
     "erf": "it derives the polynomials that approximate erf; by hand the integrand is known",
     "geglu": "it derives the polynomials that approximate erf; by hand the integrand is known",
     "gelu": "it derives the polynomials that approximate erf; by hand the integrand is known",
-    "sigmoid": "the forward's pieces below and above 0 stay pieces",
-    "silu": "the forward's pieces below and above 0 stay pieces",
-    "swiglu": "the forward's pieces below and above 0 stay pieces",
 }
 
 _INTRODUCTION: Final = """\
@@ -40,7 +36,7 @@ reference forwards alone, without cache and backward, and what it found stands b
 Nothing on this page is written by hand but its last column: in a clone of the repository
 `python -m docs.derived` derives everything again and writes it, and a test compares the two.
 
-- **Terms** are what is left to add when everything that dy flows through is multiplied out: dx of a
+- **Terms** are what is left to add when the products of a backward are multiplied out: dx of a
   softmax has two, y dy and y Σ y dy. They are compared by their values on random numbers, each
   with each, so that neither names nor the order of factors matter; a sum that is spelled out may be
   one term or several. A loop over time is one function of what flows into it. Where the terms

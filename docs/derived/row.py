@@ -45,17 +45,20 @@ def row(op: str) -> DerivedRow:
     hand = by_hand(op, derivation)
     pair = derivation.pair
     lengths = pair.traced.world.lengths
-    ours = TermsOf(pair.backward, pair.cotangents, lengths).outputs
-    others = TermsOf(hand.program, hand.cotangents, lengths).outputs
-    terms = {
-        str(path[0]): (len(spelled_out(one)), len(spelled_out(other)), are_same(one, other))
-        for path, one, other in zip(pair.wanted, ours, others, strict=True)
-    }
+    found: dict[str, tuple[int, int, bool]] = {}
+    for opens in (True, False):
+        ours = TermsOf(pair.backward, pair.cotangents, lengths, opens=opens).outputs
+        others = TermsOf(hand.program, hand.cotangents, lengths, opens=opens).outputs
+        for path, one, other in zip(pair.wanted, ours, others, strict=True):
+            name = str(path[0])
+            if not (name in found and found[name][2]):
+                counts = len(spelled_out(one)), len(spelled_out(other))
+                found[name] = (*counts, are_same(one, other))
     return DerivedRow(
         op,
         derivation,
         is_right(derivation),
-        terms,
+        found,
         _costs(lengths, pair.backward.outputs, pair.kept, pair.cotangents),
         _costs(lengths, hand.program.outputs, hand.kept, hand.cotangents),
     )

@@ -1,4 +1,4 @@
-"""The terms of a gradient: what is left to add when all that dy flows through is multiplied out.
+"""The terms of a gradient: what is left to add when its products are multiplied out.
 
 A backward is linear in dy, and so is each of its functions that dy flows through. A gradient is
 therefore a sum of terms, each a product of dy with what the forward knows, or a sum over axes of
@@ -9,6 +9,7 @@ factors nor the names of arrays matter.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -26,18 +27,30 @@ Kinds = dict[int, list[Any]]
 _SAME: Final = 1e-9
 #: Functions that leave a term as it is, but for its sign.
 _SUMS: Final = frozenset(("add", "subtract", "negative"))
-
+#: Those that leave a sum a sum.
+_LINEAR: Final = _SUMS | {"sum", "mean", "reshape", "transpose", "broadcast_to", "getitem"}
+_PRODUCTS: Final = frozenset(("multiply", "contract"))
 #: Functions whose operands are alike but for their places.
 _JOINS: Final = frozenset(("pile", "concatenate", "add_at"))
+#: A factor of more terms is one.
+_MOST: Final = 64
 
 
 class TermsOf:
-    """The terms of the outputs of a program; `lengths` are those of its letters."""
+    """The terms of the outputs of a program; `lengths` are those of its letters.
+
+    opens: factors that dy does not flow through, such as 1 − y, are multiplied out as well.
+    """
 
     def __init__(
-        self, program: Program, cotangents: Sequence[Node], lengths: Mapping[str, int]
+        self,
+        program: Program,
+        cotangents: Sequence[Node],
+        lengths: Mapping[str, int],
+        *,
+        opens: bool,
     ) -> None:
-        self.lengths = lengths
+        self.lengths, self.opens = lengths, opens
         body = program.body
         self._flows = depends(body, cotangents)
         self._kinds: dict[int, int] = {}
@@ -46,19 +59,38 @@ class TermsOf:
         for node in (*program.inputs, *body):
             self._kinds[id(node)] = self._kind(node)
         for node in cotangents:
-            self._terms[id(node)] = {self._kinds[id(node)]: [node.value]}
+            self._terms[id(node)] = self._alone(node)
         for node in body:
-            if id(node) in self._flows and id(node) not in self._terms:
-                self._terms[id(node)] = self._of(node)
+            if id(node) not in self._terms:
+                self._find(node)
         self.outputs = [self._terms.get(id(each), {}) for each in program.outputs]
 
-    def _of(self, node: Node) -> Kinds:
-        """Of a function on several arrays that dy flows into, the terms of each, the others 0."""
-        live = [k for k, each in enumerate(node.args) if id(each) in self._flows]
+    def _alone(self, node: Node) -> Kinds:
+        return {self._kinds.get(id(node), -1): [node.value]}
+
+    def _find(self, node: Node) -> None:
+        """The terms of an array that dy flows into, or of a factor that is a sum."""
+        known = [k for k, each in enumerate(node.args) if id(each) in self._terms]
+        if node.op in _PRODUCTS and known:
+            found = self._multiplied(node)
+        elif id(node) in self._flows:
+            live = [k for k, each in enumerate(node.args) if id(each) in self._flows]
+            found = self._added(node, live)
+        elif self.opens and node.op in ("add", "subtract"):
+            found = self._added(node, [0, 1])
+        elif node.op in _LINEAR and known:
+            found = self._added(node, known)
+        else:
+            return
+        if id(node) in self._flows or sum(map(len, found.values())) <= _MOST:
+            self._terms[id(node)] = found
+
+    def _added(self, node: Node, live: Sequence[int]) -> Kinds:
+        """The terms of each of some operands, where the others of them are 0."""
         found: Kinds = {}
         for k in live:
-            for kind, terms in self._terms[id(node.args[k])].items():
-                made = found.setdefault(self._number_of(node, k, kind), [])
+            for kind, terms in self._of(node.args[k]).items():
+                made = found.setdefault(self._number_of(node, {k: kind}), [])
                 for term in terms:
                     values = [
                         term if at == k else _zero(each.value) if at in live else each.value
@@ -67,12 +99,26 @@ class TermsOf:
                     made.append(self._value(node, values))
         return found
 
-    def _number_of(self, node: Node, place: int, kind: int) -> int:
+    def _multiplied(self, node: Node) -> Kinds:
+        """Each term of one operand with each of the other."""
+        first, second = (self._of(each) for each in node.args)
+        found: Kinds = {}
+        for (kind, terms), (other, factors) in product(first.items(), second.items()):
+            made = found.setdefault(self._number_of(node, {0: kind, 1: other}), [])
+            made += [self._value(node, pair) for pair in product(terms, factors)]
+        return found
+
+    def _of(self, node: Node) -> Kinds:
+        return self._terms.get(id(node)) or self._alone(node)
+
+    def _number_of(self, node: Node, kinds: Mapping[int, int]) -> int:
         """The number of a term's kind: the functions on its way, and what they have beside it."""
-        if node.op in _SUMS or (node.op == "add_at" and place == 0):
-            return kind
-        others = [self._kinds[id(e)] for e in node.args if id(e) not in self._flows]
-        return self._numbered((node.op, kind, None if node.op in _JOINS else place, *others))
+        if node.op in _SUMS or (node.op == "add_at" and 0 in kinds):
+            return next(iter(kinds.values()))
+        own = {k: self._kinds.get(id(each), -1) for k, each in enumerate(node.args)}
+        if node.op in _JOINS:
+            return self._numbered((node.op, *kinds.values()))
+        return self._numbered((node.op, *(own | kinds).values()))
 
     def _kind(self, node: Node) -> int:
         """The number of a computation, the same for those that differ by their indices alone."""
