@@ -108,6 +108,43 @@ def test_a_gate_written_by_its_exponential_is_stable(monkeypatch) -> None:
     np.testing.assert_allclose(dx, [0.0, -2.0], atol=1e-300)
 
 
+def halves(x):
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1, e) / (1 + e)
+
+
+def each_half_its_own(x):
+    return np.where(x < 0, np.exp(x) / (1 + np.exp(x)), 1 / (1 + np.exp(-x)))
+
+
+def halves_of_sizes(x):
+    e = np.exp(-np.abs(x))
+    return np.where(x > 0, 1 / (1 + e), e / (1 + e))
+
+
+@pytest.mark.parametrize("forward", [halves, each_half_its_own, halves_of_sizes])
+def test_a_logistic_function_by_its_halves_is_one(monkeypatch, forward) -> None:
+    found = seen(monkeypatch, forward, x=("N",))
+    assert found.derived.cache == ("y",)
+    assert "where" not in found.derived.backward_source
+    x = np.array([0.0, 2.0, -2.0, 800.0, -800.0])
+    (dx,) = gradients(found.derived, np.full(5, 2.0), x=x)
+    y = 1 / (1 + np.exp(-x[1]))
+    np.testing.assert_allclose(dx, [0.5, *[2 * y * (1 - y)] * 2, 0, 0], rtol=1e-12, atol=1e-300)
+
+
+def test_a_choice_by_another_sign_stays_one(monkeypatch) -> None:
+    def mirrored(x):
+        e = np.exp(-np.abs(x))
+        return np.where(x >= 0, e, 1) / (1 + e)
+
+    found = seen(monkeypatch, mirrored, x=("N",))
+    x = np.array([1.0, -3.0])
+    (dx,) = gradients(found.derived, np.ones(2), x=x)
+    y = 1 / (1 + np.exp(x))
+    np.testing.assert_allclose(dx, -y * (1 - y), rtol=1e-12)
+
+
 def test_three_products_of_matrices_stay_products_of_two(monkeypatch) -> None:
     def linear_attention(q, k, v, m):
         return ((q @ k.T) * m) @ v

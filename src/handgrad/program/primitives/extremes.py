@@ -20,6 +20,7 @@ from handgrad.program.primitives.pointwise import (
     nonzero,
     normal,
 )
+from handgrad.program.primitives.rules import where_rule
 from handgrad.program.primitives.table import Spelling, known, plain, with_tensors
 
 Test = Callable[[Node, Node], Node]
@@ -184,6 +185,7 @@ elementwise(
     where_vjp,
     shape=lambda c, a, b: (broadcast(c, a, b)[0], broadcast(a, b)[1]),
     text=choice,
+    rewrite=where_rule,
     torch=choice_of_tensors,
     jax="jnp.where",
     draw=(bits, normal, normal),

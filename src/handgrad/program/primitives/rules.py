@@ -94,7 +94,7 @@ def subtract_rule(a: Node, b: Node) -> Simpler:
 
 
 def multiply_rule(a: Node, b: Node) -> Simpler:
-    """1 · x, −1 · x, (−x) · y; ones that add no axis."""
+    """1 · x, −1 · x, (−x) · y; ones that add no axis; exp(u) σ(−u), which is σ(u)."""
     if (out := folded(lambda p, q: p * q, a, b)) is not None:
         return as_node(out)
     for x, y in swapped(a, b):
@@ -106,7 +106,14 @@ def multiply_rule(a: Node, b: Node) -> Simpler:
             return build("negative", build("multiply", x.args[0], y))
         if x.op == "ones" and y.ndim >= x.ndim and y.shape[y.ndim - x.ndim :] == x.shape:
             return y
+        if x.op == "exp" and y.op == "sigmoid" and are_opposite(x.args[0], y.args[0]):
+            return build("sigmoid", x.args[0])
     return None
+
+
+def are_opposite(a: Node, b: Node) -> bool:
+    """Return whether one array is another with its sign turned."""
+    return any(x.op == "negative" and x.args[0] is y for x, y in swapped(a, b))
 
 
 def divide_rule(a: Node, b: Node) -> Simpler:
@@ -116,8 +123,29 @@ def divide_rule(a: Node, b: Node) -> Simpler:
     if a.op == "negative":
         return build("negative", build("divide", a.args[0], b))
     if (u := exp_beside_one(b)) is not None:
-        return build("multiply", a, build("sigmoid", build("negative", u)))
+        curve = build("sigmoid", build("negative", u))
+        if a.op == "where" and any(each.op == "exp" and each.args[0] is u for each in a.args[1:]):
+            condition, *pieces = a.args
+            return build("where", condition, *(build("multiply", each, curve) for each in pieces))
+        return build("multiply", a, curve)
     return None
+
+
+def where_rule(c: Node, a: Node, b: Node) -> Simpler:
+    """A choice among equals; f(|x|) for x ≥ 0 and f(−|x|) below, which is f(x)."""
+    if a is b and c.ndim <= a.ndim and a.shape[a.ndim - c.ndim :] == c.shape:
+        return a
+    if c.op not in ("greater", "less", "greater_equal", "less_equal") or number(c.args[1]) != 0:
+        return None
+    x = c.args[0]
+    above, below = (a, b) if c.op.startswith("greater") else (b, a)
+    if len(above.args) != 1 or (above.op, above.attrs) != (below.op, below.attrs):
+        return None
+    size = above.args[0]
+    is_size = size.op == "abs" and size.args[0] is x and x.kind == "f"
+    return (
+        build(above.op, x, **above.attrs) if is_size and are_opposite(size, *below.args) else None
+    )
 
 
 def power_rule(a: Node, b: Node) -> Simpler:
