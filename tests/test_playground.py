@@ -8,10 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -19,6 +15,7 @@ import pytest
 
 from docs.playground.build import HERE, build, example
 from docs.playground.page import session
+from tests.browser import new_page, served
 
 EXAMPLES = {path.stem: example(path) for path in sorted((HERE / "examples").glob("[!_]*.py"))}
 FAULTS = {
@@ -163,11 +160,6 @@ def test_all_that_is_built_is_kept_for_the_next_visit(tmp_path, monkeypatch):
 # -- in Chromium -----------------------------------------------------------------------------------
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """The address of the playground, served with a local Pyodide."""
@@ -177,23 +169,14 @@ def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("playground")
     build(folder, "pyodide/")
     (folder / "pyodide").symlink_to(Path(pyodide).absolute(), target_is_directory=True)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
+    with served(folder) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
 def page(address):
     """The page once handgrad has answered, and nothing was fetched from elsewhere."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("there is no chromium or google-chrome")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        opened = browser.new_page()
+    with new_page() as opened:
         opened.set_default_timeout(120_000)
         faults: list[str] = []
         opened.on("pageerror", lambda error: faults.append(str(error)))
@@ -208,7 +191,6 @@ def page(address):
         opened.wait_for_selector("#check .verdict")
         yield opened
         assert not faults
-        browser.close()
 
 
 def settled(page) -> None:

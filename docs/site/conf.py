@@ -87,8 +87,12 @@ light, dark, _ = (
 )
 html_theme_options = {"light_css_variables": light, "dark_css_variables": dark}
 html_favicon = "static/favicon.svg"
-html_title = f"handgrad {version}"
+html_title = "handgrad"
 html_static_path = ["static"]
 html_css_files = ["notes.css", "site.css"]
+html_js_files = [("versions.js", {"defer": "defer"})]
+templates_path = ["templates"]
+_sidebar = ("brand", "versions", "search", "scroll-start", "navigation", "scroll-end")
+html_sidebars = {"**": [f"sidebar/{part}.html" for part in _sidebar]}
 html_copy_source = False
 html_show_sphinx = False

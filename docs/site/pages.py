@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from docs.playground.build import build
-from docs.site import alive
+from docs.site import alive, versions
 from handgrad.documents import skeleton
 from handgrad.documents.document import Block, Document, Heading
 from handgrad.documents.html import block_of
@@ -188,13 +188,14 @@ def arguments(gallery: Any, variables: Any) -> list[str]:
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
-    """Write beside the pages the way to the first, the style of notes, playground and gallery."""
+    """Write what stands beside the pages: the way to the first, styles, versions, alive pages."""
     if error is not None or app.builder.name != "html":
         return
     target = app.builder.get_target_uri(app.config.root_doc)
     page = f'<!doctype html><meta http-equiv="refresh" content="0; url={target}">'
     (Path(app.outdir) / "index.html").write_text(page + "<title>handgrad</title>", "utf-8")
     (Path(app.outdir) / "_static" / "notes.css").write_text(skeleton.sheet(), "utf-8")
+    versions.write(Path(app.outdir), app.config.version)
     build(Path(app.outdir) / "playground")
     alive.write(Path(app.outdir) / "alive")
 
