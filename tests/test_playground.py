@@ -14,7 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 from docs.playground.build import HERE, build, example
-from docs.playground.page import session
+from docs.playground.page import compiled, session
 from tests.browser import new_page, served
 
 EXAMPLES = {path.stem: example(path) for path in sorted((HERE / "examples").glob("[!_]*.py"))}
@@ -139,6 +139,12 @@ def test_the_folder_is_whole(tmp_path):
     first = (tmp_path / "packages.zip").read_bytes()
     build(tmp_path)
     assert first == (tmp_path / "packages.zip").read_bytes()
+
+
+def test_the_memory_that_is_kept_has_modules_of_python_alone():
+    found = compiled.modules()
+    assert {"json", "inspect", "collections.abc"} <= {*found}
+    assert not {"__main__", "numpy", "handgrad", "docs.playground.page.session"} & {*found}
 
 
 def test_all_that_is_built_is_kept_for_the_next_visit(tmp_path, monkeypatch):
@@ -281,6 +287,37 @@ def test_a_second_visit_needs_no_network(page, address):
     page.reload()
     page.wait_for_selector("#check .verdict")
     page.context.set_offline(False)
+
+
+#: Wait until the page keeps a memory of Python.
+KEEPS = """async () => {
+  const size = async () => (await (await fetch("memory.bin")).arrayBuffer()).byteLength;
+  while (await size() < 1e6) await new Promise((done) => setTimeout(done, 100));
+}"""
+
+
+@pytest.mark.slow
+def test_a_visit_begins_with_the_memory_of_another(page, address):
+    def seed() -> str:
+        """The seed of hashes, which each Python draws when it starts anew."""
+        page.reload()
+        page.wait_for_selector("#check .verdict")
+        return page.inner_text("#printed")
+
+    page.goto("about:blank")
+    page.goto(address)
+    page.get_by_role("tab", name="Check").click()
+    page.fill("#source", page.input_value("#source") + "\nprint(hash('handgrad'))\n")
+    page.wait_for_function("printed.textContent.trim()")
+    page.get_by_role("button", name="Link to this").click()
+    page.evaluate(KEEPS)
+    first = seed()
+    assert seed() == first
+    # Memory that this Pyodide cannot begin with is made anew.
+    page.evaluate("fetch('memory.bin', {method: 'PUT', body: 'of another'})")
+    assert seed() != first
+    page.evaluate(KEEPS)
+    assert seed() == seed()
 
 
 @pytest.mark.slow
