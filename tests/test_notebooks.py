@@ -1,52 +1,32 @@
-"""The notebooks: each runs from top to bottom, and is what is written from its cells."""
+"""The notebooks: each runs from top to bottom; the site runs them as Jupyter does."""
 
 from __future__ import annotations
 
-import ast
-import json
-import linecache
+import re
+import runpy
 import shutil
 from pathlib import Path
 
 import pytest
 
-from docs.notebooks.cells import HERE, SOURCES, cells, notebook
-
-
-def run(source: Path) -> None:
-    """Run the cells in order in one namespace, and show the last value of each as Jupyter does."""
-    namespace = {"__name__": "__main__"}
-    for number, cell in enumerate(cells(source.read_text("utf-8"))):
-        if cell.kind != "code":
-            continue
-        name = f"{source.stem}, cell {number}.py"
-        # Functions of a cell have a source, which the checker and the notes read.
-        linecache.cache[name] = (len(cell.text), None, cell.text.splitlines(keepends=True), name)
-        tree = ast.parse(cell.text)
-        shown = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, name, "exec"), namespace)
-        if shown is not None:
-            value = eval(compile(ast.Expression(shown.value), name, "eval"), namespace)
-            html = getattr(value, "_repr_html_", value.__repr__)()
-            assert html
+DOCS = Path(__file__).parents[1] / "docs"
+NOTEBOOKS = sorted(DOCS.glob("notebooks/*.nb.py"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
-def test_a_notebook_runs(source, tmp_path, monkeypatch):
-    if source.stem == "kernel_writers_day" and shutil.which("cc") is None:
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)
+def test_a_notebook_runs(notebook, tmp_path, monkeypatch):
+    if notebook.name == "kernel_writers_day.nb.py" and shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
     monkeypatch.chdir(tmp_path)
-    run(source)
+    runpy.run_path(str(notebook), run_name="__main__")
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
-def test_a_notebook_is_written_from_its_cells(source):
-    written = source.with_suffix(".ipynb").read_text("utf-8")
-    assert written == notebook(source.read_text("utf-8")), "run python -m docs.notebooks"
-    assert json.loads(written)["nbformat"] == 4
+def test_every_notebook_is_on_their_page():
+    listed = re.findall(r"\((notebooks/[^)]+)\)", (DOCS / "notebooks.md").read_text("utf-8"))
+    assert sorted(listed) == [path.relative_to(DOCS).as_posix() for path in NOTEBOOKS]
 
 
-def test_every_file_of_cells_is_a_notebook():
-    assert {path.stem for path in HERE.glob("[!_]*.py")} - {"cells"} == {p.stem for p in SOURCES}
-    assert {path.stem for path in HERE.glob("*.ipynb")} == {path.stem for path in SOURCES}
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)
+def test_a_notebook_opens_with_its_title(notebook):
+    assert notebook.read_text("utf-8").startswith("# %% [markdown]\n# # ")

@@ -13,9 +13,7 @@ from tests.rows import rows
 
 ROOT = Path(__file__).parents[1]
 #: Pages that are written from what was run, docs.mistakes and docs.derived, or by the site.
-WRITTEN = {
-    ROOT / "docs" / name for name in ("mistakes.md", "derived.md", "api", "gallery", "notebooks")
-}
+WRITTEN = {ROOT / "docs" / name for name in ("mistakes.md", "derived.md", "api", "gallery")}
 PAGES = {
     path.relative_to(ROOT).as_posix(): pages.blocks(path.read_text("utf-8"))
     for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
 from docs.playground.build import HERE, build, example
-from docs.playground.page import session
+from docs.playground.page import compiled, session
+from tests.browser import new_page, served
 
 EXAMPLES = {path.stem: example(path) for path in sorted((HERE / "examples").glob("[!_]*.py"))}
 FAULTS = {
@@ -144,6 +141,12 @@ def test_the_folder_is_whole(tmp_path):
     assert first == (tmp_path / "packages.zip").read_bytes()
 
 
+def test_the_memory_that_is_kept_has_modules_of_python_alone():
+    found = compiled.modules()
+    assert {"json", "inspect", "collections.abc"} <= {*found}
+    assert not {"__main__", "numpy", "handgrad", "docs.playground.page.session"} & {*found}
+
+
 def test_all_that_is_built_is_kept_for_the_next_visit(tmp_path, monkeypatch):
     def built() -> dict:
         line = (tmp_path / "service.js").read_text("utf-8").splitlines()[0]
@@ -163,11 +166,6 @@ def test_all_that_is_built_is_kept_for_the_next_visit(tmp_path, monkeypatch):
 # -- in Chromium -----------------------------------------------------------------------------------
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """The address of the playground, served with a local Pyodide."""
@@ -177,23 +175,14 @@ def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("playground")
     build(folder, "pyodide/")
     (folder / "pyodide").symlink_to(Path(pyodide).absolute(), target_is_directory=True)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
+    with served(folder) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
 def page(address):
     """The page once handgrad has answered, and nothing was fetched from elsewhere."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("there is no chromium or google-chrome")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        opened = browser.new_page()
+    with new_page() as opened:
         opened.set_default_timeout(120_000)
         faults: list[str] = []
         opened.on("pageerror", lambda error: faults.append(str(error)))
@@ -208,7 +197,6 @@ def page(address):
         opened.wait_for_selector("#check .verdict")
         yield opened
         assert not faults
-        browser.close()
 
 
 def settled(page) -> None:
@@ -299,6 +287,37 @@ def test_a_second_visit_needs_no_network(page, address):
     page.reload()
     page.wait_for_selector("#check .verdict")
     page.context.set_offline(False)
+
+
+#: Wait until the page keeps a memory of Python.
+KEEPS = """async () => {
+  const size = async () => (await (await fetch("memory.bin")).arrayBuffer()).byteLength;
+  while (await size() < 1e6) await new Promise((done) => setTimeout(done, 100));
+}"""
+
+
+@pytest.mark.slow
+def test_a_visit_begins_with_the_memory_of_another(page, address):
+    def seed() -> str:
+        """The seed of hashes, which each Python draws when it starts anew."""
+        page.reload()
+        page.wait_for_selector("#check .verdict")
+        return page.inner_text("#printed")
+
+    page.goto("about:blank")
+    page.goto(address)
+    page.get_by_role("tab", name="Check").click()
+    page.fill("#source", page.input_value("#source") + "\nprint(hash('handgrad'))\n")
+    page.wait_for_function("printed.textContent.trim()")
+    page.get_by_role("button", name="Link to this").click()
+    page.evaluate(KEEPS)
+    first = seed()
+    assert seed() == first
+    # Memory that this Pyodide cannot begin with is made anew.
+    page.evaluate("fetch('memory.bin', {method: 'PUT', body: 'of another'})")
+    assert seed() != first
+    page.evaluate(KEEPS)
+    assert seed() == seed()
 
 
 @pytest.mark.slow

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from pathlib import Path
 
-from docs.site import alive
+import pytest
+
+from docs.site import alive, versions
 from docs.site.docstrings import converted, escaped
 from docs.site.pages import contents, packages_of_handgrad
+from tests.browser import new_page, served
 
+SITE = Path(versions.__file__).parent
 INDEX = Path(__file__).parents[1] / "docs" / "index.md"
 
 
@@ -56,3 +62,62 @@ def test_the_gallery_has_eight_pages_that_are_alive() -> None:
     assert 'id="handgrad-story"' in text
     assert len(text) < 700_000
     assert all(f'"alive/{target}.html"' in alive.section() for target in alive.PAGES)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """A site of version 0.11.0 with two earlier ones, and a folder that is none."""
+    for folder in (".", "0.9.0", "0.10.0", "alive"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "index.html").touch()
+    versions.write(tmp_path, "0.11.0")
+    return tmp_path
+
+
+def test_every_version_lists_all_the_newest_first(kept: Path) -> None:
+    newest = json.loads((kept / "versions.json").read_text("utf-8"))
+    assert list(newest.items()) == [("0.11.0", "./"), ("0.10.0", "0.10.0/"), ("0.9.0", "0.9.0/")]
+    older = json.loads((kept / "0.9.0/versions.json").read_text("utf-8"))
+    assert older == {"0.11.0": "../", "0.10.0": "../0.10.0/", "0.9.0": "./"}
+    assert not (kept / "alive/versions.json").exists()
+
+
+def test_the_page_of_versions_leads_to_each_from_a_file(kept: Path) -> None:
+    for folder in (kept, kept / "0.9.0"):
+        links = re.findall(r'href="([^"]+)"', (folder / "versions.html").read_text("utf-8"))
+        assert len(links) == 3
+        assert all((folder / link).is_file() for link in links)
+
+
+def test_the_version_that_is_built_is_not_listed_twice(tmp_path: Path) -> None:
+    (tmp_path / "0.2.0").mkdir()
+    (tmp_path / "0.2.0/index.html").touch()
+    versions.write(tmp_path, "0.2.0")
+    assert json.loads((tmp_path / "versions.json").read_text("utf-8")) == {"0.2.0": "./"}
+
+
+#: A page as the site has them, as far as the choice of versions reads it.
+PAGE = """<!DOCTYPE html><html data-content_root="../">
+<p class="versions"><a href="../versions.html">Version</a></p>
+<script src="../versions.js" defer></script></html>"""
+
+
+@pytest.mark.slow
+def test_a_choice_leads_to_the_same_page_of_another_version(kept: Path) -> None:
+    for folder in (kept, kept / "0.9.0", kept / "0.10.0"):
+        shutil.copy(SITE / "static" / "versions.js", folder)
+        (folder / "docs").mkdir()
+        (folder / "docs" / "page.html").write_text(PAGE, "utf-8")
+    (kept / "0.10.0" / "docs" / "page.html").unlink()
+    with served(kept) as address, new_page() as page:
+        page.goto(f"{address}docs/page.html")
+        choice = page.get_by_label("Version")
+        assert choice.locator("option:checked").inner_text() == "Version 0.11.0"
+        choice.select_option("Version 0.9.0")
+        page.wait_for_url(f"{address}0.9.0/docs/page.html")
+        page.get_by_label("Version").select_option("Version 0.10.0")
+        page.wait_for_url(f"{address}0.10.0/")
+        page.goto((kept / "docs" / "page.html").as_uri())
+        page.click(".versions a")
+        page.click("text=0.9.0")
+        assert page.url == (kept / "0.9.0" / "index.html").as_uri()

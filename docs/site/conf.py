@@ -19,7 +19,7 @@ author = project_copyright = "the handgrad authors"
 version = release = handgrad.__version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
@@ -36,10 +36,18 @@ include_patterns = [
     "CODE_OF_CONDUCT.md",
     "benchmarks/results/README.md",
     "examples/README.md",
-    "docs/**",
+    "docs/**.md",
+    "docs/**.rst",
+    "docs/notebooks/*.nb.py",
 ]
-exclude_patterns = ["docs/site", "docs/gallery/*.ipynb", "**/__pycache__"]
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["docs/site"]
+# The notebooks are Python files of cells, which are run, and shown with what they print.
+nb_custom_formats = {".nb.py": ["jupytext.reads", {"fmt": "py:percent"}]}
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_execution_timeout = 300
+nb_merge_streams = True
 
 myst_heading_anchors = 4
 
@@ -79,8 +87,12 @@ light, dark, _ = (
 )
 html_theme_options = {"light_css_variables": light, "dark_css_variables": dark}
 html_favicon = "static/favicon.svg"
-html_title = f"handgrad {version}"
+html_title = "handgrad"
 html_static_path = ["static"]
 html_css_files = ["notes.css", "site.css"]
+html_js_files = [("versions.js", {"defer": "defer"})]
+templates_path = ["templates"]
+_sidebar = ("brand", "versions", "search", "scroll-start", "navigation", "scroll-end")
+html_sidebars = {"**": [f"sidebar/{part}.html" for part in _sidebar]}
 html_copy_source = False
 html_show_sphinx = False

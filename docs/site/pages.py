@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -19,7 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from docs.playground.build import build
-from docs.site import alive
+from docs.site import alive, versions
 from handgrad.documents import skeleton
 from handgrad.documents.document import Block, Document, Heading
 from handgrad.documents.html import block_of
@@ -30,9 +29,10 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[2]
 INDEX: Final = ROOT / "docs" / "index.md"
 API: Final = ROOT / "docs" / "api"
-NOTEBOOKS: Final = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+NOTEBOOKS: Final = ROOT / "docs" / "notebooks.md"
 
-_LINK = re.compile(r"^- \[([^]]*)\]\(([^)#]+)\.(?:md|rst|ipynb)\)", re.MULTILINE)
+_LINK = re.compile(r"^- \[([^]]*)\]\(([^)#]+)\.(?:md|rst)\)", re.MULTILINE)
+_NOTEBOOK = re.compile(r"\((notebooks/\w+)\.nb\.py\)")
 _OP = """
 ## In Python
 
@@ -62,7 +62,7 @@ def contents() -> str:
     listed = "\n".join(parts)
     others = [path.relative_to(ROOT).with_suffix("") for path in sorted(INDEX.parent.glob("*.md"))]
     parts.append(_contents("More", [str(page) for page in others if f"<{page}>" not in listed]))
-    notebooks = [f"docs/notebooks/{path.stem}" for path in NOTEBOOKS]
+    notebooks = [f"docs/{name}" for name in _NOTEBOOK.findall(NOTEBOOKS.read_text("utf-8"))]
     parts.append(_contents("Notebooks and examples", [*notebooks, "docs/gallery/index"]))
     packages = [f"docs/api/{name}" for name in sorted(packages_of_handgrad())]
     parts.append(_contents("Python reference", packages))
@@ -115,18 +115,6 @@ def package_page(name: str, names: list[str]) -> str:
     return "\n".join([*parts, ""])
 
 
-def notebook_page(path: Path) -> str:
-    """The cells of a notebook, in Markdown."""
-    cells = json.loads(path.read_text("utf-8"))["cells"]
-    texts = {cell["id"]: "".join(cell["source"]) for cell in cells}
-    return "\n\n".join(
-        texts[cell["id"]]
-        if cell["cell_type"] == "markdown"
-        else f"```python\n{texts[cell['id']]}\n```"
-        for cell in cells
-    )
-
-
 def op_page(op: str) -> str:
     """The notes of an op, and its two functions."""
     import handgrad as hg
@@ -160,7 +148,6 @@ def write(app: Sphinx) -> None:
     written = {API / name: text for name, text in pages.items()}
     for path in {*API.rglob("*.md")} - set(written):
         path.unlink()
-    written |= {path.with_suffix(".md"): notebook_page(path) for path in NOTEBOOKS}
     for path, text in written.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != text:
@@ -175,8 +162,9 @@ def read(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] = f"{opening}\n{alive.section()}{mark}{rest}\n\n{contents()}\n"
     if page == "examples/README":
         source[0] = re.sub(r"\]\((?!picture)(\w+)\.py\)", r"](../docs/gallery/\1.rst)", source[0])
-    if page == "docs/notebooks":
-        source[0] = source[0].replace(".ipynb)", ".md)")
+    if page.startswith("docs/notebooks/"):
+        name = page.rpartition("/")[2]
+        source[0] += f"\n# %% [markdown]\n# {{nb-download}}`{name}.ipynb`\n"
     if page == "docs/playground":
         link = '<p><a href="../playground/index.html">Open the playground</a></p>'
         source[0] = source[0].replace("\n\n", f"\n\n{link}\n\n", 1)
@@ -200,13 +188,14 @@ def arguments(gallery: Any, variables: Any) -> list[str]:
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
-    """Write beside the pages the way to the first, the style of notes, playground and gallery."""
+    """Write what stands beside the pages: the way to the first, styles, versions, alive pages."""
     if error is not None or app.builder.name != "html":
         return
     target = app.builder.get_target_uri(app.config.root_doc)
     page = f'<!doctype html><meta http-equiv="refresh" content="0; url={target}">'
     (Path(app.outdir) / "index.html").write_text(page + "<title>handgrad</title>", "utf-8")
     (Path(app.outdir) / "_static" / "notes.css").write_text(skeleton.sheet(), "utf-8")
+    versions.write(Path(app.outdir), app.config.version)
     build(Path(app.outdir) / "playground")
     alive.write(Path(app.outdir) / "alive")
 

@@ -31,3 +31,9 @@ def packed() -> bytes:
         for path in FOLDER.rglob("*.pyc"):
             archive.write(path, path.relative_to(FOLDER))
     return written.getvalue()
+
+
+def modules() -> list[str]:
+    """The modules of Python itself that are imported by now, in their order."""
+    own = sys.stdlib_module_names - {"__main__"}
+    return [name for name in sys.modules if name.partition(".")[0] in own]

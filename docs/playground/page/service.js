@@ -3,8 +3,8 @@
 
 const OWN = `handgrad-${BUILT.version}`;
 const PYODIDE = `pyodide-${BUILT.pyodide}`;
-// On no server: what the worker has compiled, which it puts here and asks for on the next visit.
-const COMPILED = new URL("compiled.zip", registration.scope).href;
+// On no server: what the workers have made, which they put here and ask for on the next visit.
+const MADE = ["compiled.zip", "memory.bin"].map((name) => new URL(name, registration.scope).href);
 
 addEventListener("install", (event) => {
   event.waitUntil(caches.open(OWN).then((cache) => cache.addAll(BUILT.files)));
@@ -20,8 +20,8 @@ async function forget() {
 
 addEventListener("fetch", (event) => {
   const { request } = event;
-  if (request.url === COMPILED) event.respondWith(compiled(request));
-  if (request.url === COMPILED || request.method !== "GET") return;
+  if (MADE.includes(request.url)) return event.respondWith(made(request));
+  if (request.method !== "GET") return;
   const isPyodide = request.url.startsWith(new URL(BUILT.pyodide, registration.scope).href);
   if (isPyodide || request.url.startsWith(registration.scope)) event.respondWith(kept(request, isPyodide));
 });
@@ -34,9 +34,9 @@ async function kept(request, isPyodide) {
   return answer;
 }
 
-async function compiled(request) {
+async function made(request) {
   const cache = await caches.open(OWN);
-  if (request.method === "GET") return (await cache.match(COMPILED)) ?? new Response();
-  await cache.put(COMPILED, new Response(await request.arrayBuffer()));
+  if (request.method === "GET") return (await cache.match(request.url)) ?? new Response();
+  await cache.put(request.url, new Response(await request.arrayBuffer()));
   return new Response();
 }

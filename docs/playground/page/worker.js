@@ -5,27 +5,37 @@ let session;
 // Called once, after the first answer.
 let keep;
 
+const ENV = { HANDGRAD_ENGINE: "reference", HOME: "/home/pyodide" };
+
 async function start({ pyodide: base, folder, keeps }) {
   const say = (step) => postMessage({ step });
-  const names = ["packages.zip", "compiled.py", "session.py", ...(keeps ? ["compiled.zip"] : [])];
-  const files = Promise.all(names.map((name) => load(new URL(name, folder))));
+  const at = (name) => new URL(name, folder);
+  const made = (name) => (keeps ? load(at(name)) : new ArrayBuffer());
+  const names = ["packages.zip", "compiled.py", "session.py"];
+  const files = Promise.all([...names.map((name) => load(at(name))), made("compiled.zip")]);
   files.catch(() => {}); // is told below, once Python is there
   say("Loading Python and NumPy…");
   const { loadPyodide } = await import(`${base}pyodide.mjs`);
-  const python = await loadPyodide({
-    env: { HANDGRAD_ENGINE: "reference", HOME: "/home/pyodide" },
-    packages: ["numpy"],
+  let memory = await made("memory.bin");
+  const options = () => (memory.byteLength ? { _loadSnapshot: memory } : {});
+  const begin = () => loadPyodide({ env: ENV, packages: ["numpy"], ...options() });
+  const python = await begin().catch(() => {
+    memory = new ArrayBuffer(); // of another Pyodide, perhaps
+    return begin();
   });
   say("Loading handgrad…");
   const [archive, ...read] = await files;
   for (const i of [0, 1]) python.FS.writeFile(names[1 + i], new Uint8Array(read[i]));
   const compiled = python.pyimport("compiled");
   python.unpackArchive(archive, "zip", { extractDir: String(compiled.FOLDER) });
-  const found = read[2] ?? new ArrayBuffer(0);
-  compiled.unpack(python.toPy(found).tobytes());
+  compiled.unpack(python.toPy(read[2]).tobytes());
   session = python.pyimport("session");
-  if (keeps && !found.byteLength) {
-    keep = () => fetch(new URL("compiled.zip", folder), { method: "PUT", body: compiled.packed().toJs() });
+  if (keeps && !(memory.byteLength && read[2].byteLength)) {
+    keep = () => {
+      fetch(at("compiled.zip"), { method: "PUT", body: compiled.packed().toJs() });
+      const asked = { pyodide: base, env: ENV, modules: compiled.modules().toJs(), address: at("memory.bin").href };
+      new Worker(at("memory.js"), { type: "module" }).postMessage(asked);
+    };
   }
   postMessage({ ready: true });
 }
