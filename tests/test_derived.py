@@ -52,6 +52,13 @@ def test_an_op_is_judged_by_its_terms(op: str, terms: dict[str, tuple[int, int, 
     assert found.terms == terms
 
 
+@pytest.mark.parametrize(("op", "rounds"), [("lstm", 6), ("leaky_rnn", 3)])
+def test_a_loop_is_judged_by_what_its_rounds_hand_on(op: str, rounds: int) -> None:
+    found = row(op)
+    assert found.rounds == (rounds, rounds)
+    assert found.has_same_terms
+
+
 def test_terms_are_matched_one_by_one() -> None:
     a, b = np.array([1.0, 2.0]), np.array([3.0, -1.0])
     assert are_same({0: [a], 1: [b]}, {7: [b], 3: [a]})

@@ -39,8 +39,8 @@ Nothing on this page is written by hand but its last column: in a clone of the r
 - **Terms** are what is left to add when the products of a backward are multiplied out: dx of a
   softmax has two, y dy and y Σ y dy. They are compared by their values on random numbers, each
   with each, so that neither names nor the order of factors matter; a sum that is spelled out may be
-  one term or several. A loop over time is one function of what flows into it. Where the terms
-  differ, the cell has their number by hand and derived, for each gradient.
+  one term or several. In a loop over time, the gradient that each round hands on to the next has to
+  have the same terms too. Where they differ, the cell has their number by hand and derived.
 - **Contractions** are multiply-adds of matrix products; **elements** are those of all other
   functions and reductions of the backward; **kept** are numbers that the forward keeps for it. Each
   is told by hand → derived, or once where they are equal, at {larger} times the lengths of the

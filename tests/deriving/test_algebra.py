@@ -145,6 +145,62 @@ def test_a_choice_by_another_sign_stays_one(monkeypatch) -> None:
     np.testing.assert_allclose(dx, -y * (1 - y), rtol=1e-12)
 
 
+def exponentials(x):
+    highest = x.max(-1, keepdims=True)
+    return np.exp(x - np.where(np.isinf(highest), 0, highest))
+
+
+def one_for_zero(x):
+    e = exponentials(x)
+    total = e.sum(-1, keepdims=True)
+    return e / np.where(total == 0, 1, total)
+
+
+def where_there_is_some(x):
+    e = exponentials(x)
+    total = e.sum(axis=-1)
+    return e / np.where(total > 0, total, np.ones_like(total))[:, None]
+
+
+@pytest.mark.parametrize("forward", [one_for_zero, where_there_is_some])
+def test_a_softmax_of_rows_that_may_be_masked_everywhere_has_two_terms(monkeypatch, forward):
+    found = seen(monkeypatch, forward, x=("N", "D"))
+    assert found.derived.cache == ("y",)
+    assert "where" not in found.derived.backward_source
+    assert any("shifted" in step.why for step in found.steps)
+    x = np.array([[0.5, -np.inf, 1.0], [-np.inf] * 3])
+    dy = np.array([[1.0, 2.0, -1.0], [3.0, 1.0, 2.0]])
+    (dx,) = gradients(found.derived, dy, x=x)
+    y = forward(x)
+    np.testing.assert_allclose(dx, y * (dy - (y * dy).sum(-1, keepdims=True)), rtol=1e-12)
+
+
+def test_a_guarded_sum_over_its_divisor_stays_0_where_nothing_is_zero_beside_it(monkeypatch):
+    def share(x, w):
+        total = exponentials(x).sum(-1)
+        return w * (total / np.where(total == 0, 1, total))
+
+    found = seen(monkeypatch, share, x=("N", "D"), w=("N",))
+    x = np.array([[0.5, 1.0], [-np.inf, -np.inf]])
+    dx, dw = gradients(found.derived, np.array([2.0, 3.0]), x=x, w=np.array([1.0, 5.0]))
+    np.testing.assert_array_equal(dw, [2.0, 0.0])
+    np.testing.assert_allclose(dx, 0, atol=1e-15)
+
+
+def test_a_guarded_log_sum_exp_is_flat_in_a_masked_row(monkeypatch):
+    def log_total(x):
+        total = exponentials(x).sum(-1)
+        return np.log(np.where(total == 0, 1, total))
+
+    found = seen(monkeypatch, log_total, x=("N", "D"))
+    x = np.array([[0.5, 1.0, 0.0], [-np.inf, -np.inf, -np.inf]])
+    (dx,) = gradients(found.derived, np.array([2.0, 3.0]), x=x)
+    e = exponentials(x)
+    want = 2 * (e / np.maximum(e.sum(-1, keepdims=True), 1)) - 2 * (e == 1)  # less the largest
+    np.testing.assert_allclose(dx[0], want[0], atol=1e-12)
+    np.testing.assert_array_equal(dx[1], 0)
+
+
 def test_three_products_of_matrices_stay_products_of_two(monkeypatch) -> None:
     def linear_attention(q, k, v, m):
         return ((q @ k.T) * m) @ v

@@ -148,6 +148,19 @@ def where_rule(c: Node, a: Node, b: Node) -> Simpler:
     )
 
 
+def guarded_sum(c: Node, a: Node, b: Node) -> Node | None:
+    """The total of `where(total == 0, 1, total)` or `where(total > 0, total, 1)`, a sum of
+    exponentials, all of which are 0 where it is.
+    """
+    if c.op in ("not_equal", "greater"):
+        a, b = b, a
+    elif c.op != "equal":
+        return None
+    is_guard = c.args[0] is b and number(c.args[1]) == 0 and (a.op == "ones" or number(a) == 1)
+    adds = b.op == "sum" and b.args[0].op == "exp" and b.args[0].kind == "f"
+    return b if is_guard and adds else None
+
+
 def power_rule(a: Node, b: Node) -> Simpler:
     """x¹, x⁰, x^½, x⁻¹, (√x)²."""
     p = number(b)
