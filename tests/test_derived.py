@@ -11,7 +11,7 @@ from docs.derived.terms import are_same
 from handgrad.ops import OPS
 
 #: So many ops are derived with the terms that they have by hand, at least.
-LEAST_SAME = 36
+LEAST_SAME = 37
 
 
 @pytest.fixture(scope="module")

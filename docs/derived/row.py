@@ -15,9 +15,6 @@ from handgrad.deriving.algebra.choose import Costs, Count
 from handgrad.ops.samples import gradient_names
 from handgrad.program.node import Node
 
-#: Costs are told at this multiple of the lengths that an op is derived at.
-LARGER = 4
-
 
 @dataclass(frozen=True)
 class DerivedRow:
@@ -100,5 +97,5 @@ def _costs(
     kept: Sequence[Node],
     cotangents: Sequence[Node],
 ) -> Count:
-    costs = Costs(lengths, larger=LARGER, function=1.0, comes=1.0, goes=1.0)
+    costs = Costs(lengths, larger=1, function=1.0, comes=1.0, goes=1.0)
     return costs.total(gradients, set(map(id, kept)), free=set(map(id, cotangents)))

@@ -99,6 +99,44 @@ def test_softplus_by_its_halves_has_the_slope_of_a_logistic_function(monkeypatch
         assert "softplus" in found.steps[-1].why
 
 
+LOG = {
+    "where": (lambda x: np.where(x > 0, x, 0), lambda x: np.where(x < 0, -x, 0)),
+    "the other way": (lambda x: np.where(x < 0, 0, x), lambda x: np.where(x >= 0, 0, -x)),
+    "by max": (lambda x: np.maximum(x, 0), lambda x: np.maximum(-x, 0)),
+    "by zeros": (
+        lambda x: np.where(x > 0, x, np.zeros_like(x)),
+        lambda x: np.where(-x > 0, -x, np.zeros_like(x)),
+    ),
+}
+
+
+@pytest.mark.parametrize("halves", LOG)
+def test_both_softplus_of_a_cross_entropy_are_seen_in_their_halves(monkeypatch, halves) -> None:
+    positive, negative = LOG[halves]
+
+    def cross_entropy(x, z):
+        log = np.log1p(np.exp(-np.abs(x)))
+        return z * (negative(x) + log) + (1 - z) * (positive(x) + log)
+
+    found = seen(monkeypatch, cross_entropy, x=("N",), z=("N",), wrt=["x"])
+    assert sum(node.op == "softplus" for node in found.program.body) == 2
+    x, z = np.array([0.0, -800.0, 800.0, 1.5]), np.array([0.25, 0.5, 0.5, 0.0])
+    (dx,) = gradients(found.derived, np.ones(4), x=x, z=z)
+    want = np.array([0.5, 0.0, 1.0, 1 / (1 + np.exp(-1.5))]) - z
+    np.testing.assert_allclose(dx, want, rtol=1e-12)
+    assert "where" not in found.derived.backward_source.partition("def backward")[2]
+
+
+def test_the_smaller_half_is_no_softplus(monkeypatch) -> None:
+    def other(x):
+        return np.where(x < 0, x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+    x = np.array([0.5, -2.0])
+    (dx,) = gradients(seen(monkeypatch, other, x=("N",)).derived, np.ones(2), x=x)
+    s = np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x)))
+    np.testing.assert_allclose(dx, (x < 0) - np.sign(x) * s, rtol=1e-12)
+
+
 def test_a_gate_written_by_its_exponential_is_stable(monkeypatch) -> None:
     def silu(x):
         return x / (1 + np.exp(-x))
