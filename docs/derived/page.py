@@ -10,7 +10,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Final
 
-from docs.derived.row import LARGER, DerivedRow, row
+from docs.derived.row import DerivedRow, row
 from handgrad.ops import OPS
 
 PAGE: Final = Path(__file__).parents[1] / "derived.md"
@@ -19,7 +19,6 @@ _MOST_LINES: Final = 45
 
 #: In a clause: what is behind other terms than those by hand.
 WHY: Final = {
-    "binary_cross_entropy": "the forward's pieces below and above 0 stay pieces",
     "conv_transpose2d": "the offsets of the kernel are statements, which it spells out",
     "ctc_loss": "the steps backward are not those of the second recursion, over the symbols behind",
     "erf": "it derives the polynomials that approximate erf; by hand the integrand is known",
@@ -39,12 +38,12 @@ Nothing on this page is written by hand but its last column: in a clone of the r
 - **Terms** are what is left to add when the products of a backward are multiplied out: dx of a
   softmax has two, y dy and y Σ y dy. They are compared by their values on random numbers, each
   with each, so that neither names nor the order of factors matter; a sum that is spelled out may be
-  one term or several. A loop over time is one function of what flows into it. Where the terms
-  differ, the cell has their number by hand and derived, for each gradient.
+  one term or several. In a loop over time, the gradient that each round hands on to the next has to
+  have the same terms too. Where they differ, the cell has their number by hand and derived.
 - **Contractions** are multiply-adds of matrix products; **elements** are those of all other
   functions and reductions of the backward; **kept** are numbers that the forward keeps for it. Each
-  is told by hand → derived, or once where they are equal, at {larger} times the lengths of the
-  example that an op is derived on. Where an op has settings, they are those of the example.
+  is told by hand → derived, or once where they are equal, on the small example that an op is
+  derived on. Where an op has settings, they are those of the example.
 - Below the table the lines of both backwards unfold.
 
 | op | `hg.check` | terms | contractions | elements | kept | where it differs |
@@ -63,7 +62,6 @@ def page(found: Sequence[DerivedRow]) -> str:
         ops=len(found),
         right=sum(each.is_right for each in found),
         same=sum(each.has_same_terms for each in found),
-        larger=LARGER,
     )
     table = "\n".join(map(_line, found))
     return "\n".join([introduction + table + "\n", *map(_section, found)])

@@ -9,14 +9,11 @@ from typing import Any
 
 import handgrad as hg
 from docs.derived.by_hand import by_hand
-from docs.derived.terms import TermsOf, are_same, spelled_out
+from docs.derived.terms import TermsOf, are_same, rounds_among, spelled_out
 from handgrad.deriving import Derivation
 from handgrad.deriving.algebra.choose import Costs, Count
 from handgrad.ops.samples import gradient_names
 from handgrad.program.node import Node
-
-#: Costs are told at this multiple of the lengths that an op is derived at.
-LARGER = 4
 
 
 @dataclass(frozen=True)
@@ -24,19 +21,22 @@ class DerivedRow:
     """What the page says of an op.
 
     terms: of each gradient, how many the derived one has and the one by hand, and whether they are
-    the same.
+    the same. rounds: of what the rounds of the loops by hand hand on, how much the derived rounds
+    hand on with the same terms, and how much there is.
     """
 
     op: str
     derivation: Derivation
     is_right: bool
     terms: Mapping[str, tuple[int, int, bool]]
+    rounds: tuple[int, int]
     costs: Count
     costs_by_hand: Count
 
     @property
     def has_same_terms(self) -> bool:
-        return all(same for _, _, same in self.terms.values())
+        same, all_rounds = self.rounds
+        return same == all_rounds and all(each for _, _, each in self.terms.values())
 
 
 def row(op: str) -> DerivedRow:
@@ -46,19 +46,22 @@ def row(op: str) -> DerivedRow:
     pair = derivation.pair
     lengths = pair.traced.world.lengths
     found: dict[str, tuple[int, int, bool]] = {}
+    same_rounds: set[int] = set()
     for opens in (True, False):
-        ours = TermsOf(pair.backward, pair.cotangents, lengths, opens=opens).outputs
-        others = TermsOf(hand.program, hand.cotangents, lengths, opens=opens).outputs
-        for path, one, other in zip(pair.wanted, ours, others, strict=True):
+        ours = TermsOf(pair.backward, pair.cotangents, lengths, opens=opens)
+        others = TermsOf(hand.program, hand.cotangents, lengths, opens=opens)
+        for path, one, other in zip(pair.wanted, ours.outputs, others.outputs, strict=True):
             name = str(path[0])
             if not (name in found and found[name][2]):
                 counts = len(spelled_out(one)), len(spelled_out(other))
                 found[name] = (*counts, are_same(one, other))
+        same_rounds |= rounds_among(others, ours)
     return DerivedRow(
         op,
         derivation,
         is_right(derivation),
         found,
+        (len(same_rounds), len(others.rounds)),
         _costs(lengths, pair.backward.outputs, pair.kept, pair.cotangents),
         _costs(lengths, hand.program.outputs, hand.kept, hand.cotangents),
     )
@@ -94,5 +97,5 @@ def _costs(
     kept: Sequence[Node],
     cotangents: Sequence[Node],
 ) -> Count:
-    costs = Costs(lengths, larger=LARGER, function=1.0, comes=1.0, goes=1.0)
+    costs = Costs(lengths, larger=1, function=1.0, comes=1.0, goes=1.0)
     return costs.total(gradients, set(map(id, kept)), free=set(map(id, cotangents)))

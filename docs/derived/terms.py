@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.deriving.reverse import depends
-from handgrad.program.node import PRIMITIVES, Node, Program, concrete
+from handgrad.program.node import FIXED, PRIMITIVES, Loop, Node, Program, concrete
 from handgrad.program.run import run_loop
 
 Array = np.ndarray[Any, Any]
@@ -49,8 +49,12 @@ class TermsOf:
         lengths: Mapping[str, int],
         *,
         opens: bool,
+        values: Mapping[int, Any] | None = None,
     ) -> None:
         self.lengths, self.opens = lengths, opens
+        self._values = None if values is None else dict(values)
+        #: Of every round of a loop, what is handed on: its value, and the terms that the round has.
+        self.rounds: list[tuple[Any, Kinds]] = []
         body = program.body
         self._flows = depends(body, cotangents)
         self._kinds: dict[int, int] = {}
@@ -63,10 +67,50 @@ class TermsOf:
         for node in body:
             if id(node) not in self._terms:
                 self._find(node)
+            if node.op == "loop" and id(node) in self._flows:
+                self._look_into(node)
         self.outputs = [self._terms.get(id(each), {}) for each in program.outputs]
 
     def _alone(self, node: Node) -> Kinds:
-        return {self._kinds.get(id(node), -1): [node.value]}
+        return {self._kinds.get(id(node), -1): [self._known(node)]}
+
+    def _known(self, node: Node) -> Any:
+        """The value of an array: on the example, or in a round of a loop."""
+        if node.op == "size":
+            return concrete(node.attrs["size"], self.lengths)
+        if self._values is None or node.op in FIXED:
+            return node.value
+        if id(node) not in self._values:
+            self._values[id(node)] = self._value(node, [self._known(each) for each in node.args])
+        return self._values[id(node)]
+
+    def _look_into(self, node: Node) -> None:
+        """The terms of what each round of a loop hands on, of what was handed to it."""
+        loop: Loop = node.attrs["loop"]
+        inputs, handed = loop.body.inputs, loop.body.outputs[: loop.carried]
+        live = [n for n, each in zip(inputs, node.args, strict=True) if id(each) in self._flows]
+        for _ in handed:  # what is 0 at first has parts of dy in it after a round
+            reached = depends(loop.body.body, live)
+            pairs = zip(inputs[loop.constants :], handed, strict=True)
+            live += [n for n, each in pairs if id(each) in reached and n not in live]
+        given = [self._known(each) for each in node.args]
+        count = loop.count.number(self.lengths)
+        for k in range(count - 1, -1, -1) if loop.reverse else range(count):
+            lengths = {**self.lengths, loop.counter: k}
+            values = dict(zip(map(id, inputs), given, strict=True))
+            inner = TermsOf(loop.body, live, lengths, opens=self.opens, values=values)
+            results = [inner._known(each) for each in handed]
+            pairs = zip(inputs[loop.constants :], results, inner.outputs, strict=False)
+            self.rounds += [
+                (value, kinds)
+                for carried, value, kinds in pairs
+                if kinds and not inner._only_adds(carried, kinds)
+            ]
+            given[loop.constants :] = results
+
+    def _only_adds(self, carried: Node, kinds: Kinds) -> bool:
+        """Return whether a round adds to what is handed on, which is a sum over the rounds."""
+        return self._kinds[id(carried)] in kinds
 
     def _find(self, node: Node) -> None:
         """The terms of an array that dy flows into, or of a factor that is a sum."""
@@ -93,7 +137,11 @@ class TermsOf:
                 made = found.setdefault(self._number_of(node, {k: kind}), [])
                 for term in terms:
                     values = [
-                        term if at == k else _zero(each.value) if at in live else each.value
+                        term
+                        if at == k
+                        else _zero(self._known(each))
+                        if at in live
+                        else self._known(each)
                         for at, each in enumerate(node.args)
                     ]
                     made.append(self._value(node, values))
@@ -122,8 +170,8 @@ class TermsOf:
 
     def _kind(self, node: Node) -> int:
         """The number of a computation, the same for those that differ by their indices alone."""
-        told = node.name if node.op == "input" else [self._kinds.get(id(a), -1) for a in node.args]
-        return self._numbered((node.op, *told))
+        told = (self._kinds.get(id(each), -1) for each in node.args)
+        return self._numbered(id(node) if node.op == "input" else (node.op, *told))
 
     def _numbered(self, told: Any) -> int:
         return self._numbers.setdefault(told, len(self._numbers))
@@ -153,6 +201,15 @@ def are_same(one: Kinds, other: Kinds) -> bool:
         for first in (spelled_out, together)
         for second in (spelled_out, together)
     )
+
+
+def rounds_among(these: TermsOf, others: TermsOf) -> set[int]:
+    """The places of what rounds hand on that others hand on too, with the same terms."""
+    return {
+        place
+        for place, (value, kinds) in enumerate(these.rounds)
+        if any(_is_same(value, v) and are_same(kinds, k) for v, k in others.rounds)
+    }
 
 
 def _match(ours: Terms, others: Terms) -> bool:

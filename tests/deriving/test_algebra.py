@@ -99,6 +99,44 @@ def test_softplus_by_its_halves_has_the_slope_of_a_logistic_function(monkeypatch
         assert "softplus" in found.steps[-1].why
 
 
+LOG = {
+    "where": (lambda x: np.where(x > 0, x, 0), lambda x: np.where(x < 0, -x, 0)),
+    "the other way": (lambda x: np.where(x < 0, 0, x), lambda x: np.where(x >= 0, 0, -x)),
+    "by max": (lambda x: np.maximum(x, 0), lambda x: np.maximum(-x, 0)),
+    "by zeros": (
+        lambda x: np.where(x > 0, x, np.zeros_like(x)),
+        lambda x: np.where(-x > 0, -x, np.zeros_like(x)),
+    ),
+}
+
+
+@pytest.mark.parametrize("halves", LOG)
+def test_both_softplus_of_a_cross_entropy_are_seen_in_their_halves(monkeypatch, halves) -> None:
+    positive, negative = LOG[halves]
+
+    def cross_entropy(x, z):
+        log = np.log1p(np.exp(-np.abs(x)))
+        return z * (negative(x) + log) + (1 - z) * (positive(x) + log)
+
+    found = seen(monkeypatch, cross_entropy, x=("N",), z=("N",), wrt=["x"])
+    assert sum(node.op == "softplus" for node in found.program.body) == 2
+    x, z = np.array([0.0, -800.0, 800.0, 1.5]), np.array([0.25, 0.5, 0.5, 0.0])
+    (dx,) = gradients(found.derived, np.ones(4), x=x, z=z)
+    want = np.array([0.5, 0.0, 1.0, 1 / (1 + np.exp(-1.5))]) - z
+    np.testing.assert_allclose(dx, want, rtol=1e-12)
+    assert "where" not in found.derived.backward_source.partition("def backward")[2]
+
+
+def test_the_smaller_half_is_no_softplus(monkeypatch) -> None:
+    def other(x):
+        return np.where(x < 0, x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+    x = np.array([0.5, -2.0])
+    (dx,) = gradients(seen(monkeypatch, other, x=("N",)).derived, np.ones(2), x=x)
+    s = np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x)))
+    np.testing.assert_allclose(dx, (x < 0) - np.sign(x) * s, rtol=1e-12)
+
+
 def test_a_gate_written_by_its_exponential_is_stable(monkeypatch) -> None:
     def silu(x):
         return x / (1 + np.exp(-x))
@@ -143,6 +181,62 @@ def test_a_choice_by_another_sign_stays_one(monkeypatch) -> None:
     (dx,) = gradients(found.derived, np.ones(2), x=x)
     y = 1 / (1 + np.exp(x))
     np.testing.assert_allclose(dx, -y * (1 - y), rtol=1e-12)
+
+
+def exponentials(x):
+    highest = x.max(-1, keepdims=True)
+    return np.exp(x - np.where(np.isinf(highest), 0, highest))
+
+
+def one_for_zero(x):
+    e = exponentials(x)
+    total = e.sum(-1, keepdims=True)
+    return e / np.where(total == 0, 1, total)
+
+
+def where_there_is_some(x):
+    e = exponentials(x)
+    total = e.sum(axis=-1)
+    return e / np.where(total > 0, total, np.ones_like(total))[:, None]
+
+
+@pytest.mark.parametrize("forward", [one_for_zero, where_there_is_some])
+def test_a_softmax_of_rows_that_may_be_masked_everywhere_has_two_terms(monkeypatch, forward):
+    found = seen(monkeypatch, forward, x=("N", "D"))
+    assert found.derived.cache == ("y",)
+    assert "where" not in found.derived.backward_source
+    assert any("shifted" in step.why for step in found.steps)
+    x = np.array([[0.5, -np.inf, 1.0], [-np.inf] * 3])
+    dy = np.array([[1.0, 2.0, -1.0], [3.0, 1.0, 2.0]])
+    (dx,) = gradients(found.derived, dy, x=x)
+    y = forward(x)
+    np.testing.assert_allclose(dx, y * (dy - (y * dy).sum(-1, keepdims=True)), rtol=1e-12)
+
+
+def test_a_guarded_sum_over_its_divisor_stays_0_where_nothing_is_zero_beside_it(monkeypatch):
+    def share(x, w):
+        total = exponentials(x).sum(-1)
+        return w * (total / np.where(total == 0, 1, total))
+
+    found = seen(monkeypatch, share, x=("N", "D"), w=("N",))
+    x = np.array([[0.5, 1.0], [-np.inf, -np.inf]])
+    dx, dw = gradients(found.derived, np.array([2.0, 3.0]), x=x, w=np.array([1.0, 5.0]))
+    np.testing.assert_array_equal(dw, [2.0, 0.0])
+    np.testing.assert_allclose(dx, 0, atol=1e-15)
+
+
+def test_a_guarded_log_sum_exp_is_flat_in_a_masked_row(monkeypatch):
+    def log_total(x):
+        total = exponentials(x).sum(-1)
+        return np.log(np.where(total == 0, 1, total))
+
+    found = seen(monkeypatch, log_total, x=("N", "D"))
+    x = np.array([[0.5, 1.0, 0.0], [-np.inf, -np.inf, -np.inf]])
+    (dx,) = gradients(found.derived, np.array([2.0, 3.0]), x=x)
+    e = exponentials(x)
+    want = 2 * (e / np.maximum(e.sum(-1, keepdims=True), 1)) - 2 * (e == 1)  # less the largest
+    np.testing.assert_allclose(dx[0], want[0], atol=1e-12)
+    np.testing.assert_array_equal(dx[1], 0)
 
 
 def test_three_products_of_matrices_stay_products_of_two(monkeypatch) -> None:

@@ -15,8 +15,10 @@ from typing import Final
 
 import numpy as np
 
+from handgrad.deriving.algebra.guarded import GuardedSum
 from handgrad.deriving.algebra.terms import BOUND, BaseTable, Mask, Power, Sum, add, axes_of, scaled
 from handgrad.program.node import Node
+from handgrad.program.primitives.rules import guarded_sum
 from handgrad.program.sizes import ONE, Size
 
 #: Longer products and sums are arrays of their own.
@@ -262,6 +264,8 @@ def _reshape(reader: Reader, node: Node) -> Sum | None:
 def _where(reader: Reader, node: Node) -> Sum | None:
     """A choice between a value and zero is a product with a mask."""
     condition, yes, no = node.args
+    if (total := guarded_sum(condition, yes, no)) is not None:
+        _guard(reader, node, total)
     zero = [value.op in ("const", "zeros") and not np.any(value.value) for value in (yes, no)]
     if zero[0] == zero[1] or condition.op == "const":
         return None
@@ -271,6 +275,16 @@ def _where(reader: Reader, node: Node) -> Sum | None:
     ((factor,),) = reader.table.atom(condition)
     held = factor._replace(base=mask, indices=tuple(i + shift for i in factor.indices))
     return reader.table.multiply(found, {(held,): Fraction(1)})
+
+
+def _guard(reader: Reader, divisor: Node, total: Node) -> None:
+    """Notes that an array is the sum of exponentials `total`, or 1 where that is 0."""
+    form, part = reader.form(total), total.args[0]
+    factors = [f for term in form for f in term]
+    if len(factors) == 1 and form == {(factors[0],): 1} and factors[0].indices == axes_of(divisor):
+        kept = [k for k, axis in enumerate(axes_of(part)) if axis not in total.attrs["axis"]]
+        own = GuardedSum(factors[0].base, reader.table.number(part), tuple(kept))
+        reader.table.guarded[reader.table.number(divisor)] = own
 
 
 @_rule("stop")

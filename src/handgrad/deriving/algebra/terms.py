@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, NamedTuple, TypeAlias
 
+from handgrad.deriving.algebra.guarded import GuardedSum, without_guards
 from handgrad.program.node import Node
 from handgrad.program.sizes import ONE, Size
 
@@ -114,6 +115,8 @@ class BaseTable:
 
     bases: list[Base] = field(default_factory=list)
     facts: dict[int, list[Fact]] = field(default_factory=dict)
+    #: Sums that are divided by with 1 in the place of 0, by the divisor.
+    guarded: dict[int, GuardedSum] = field(default_factory=dict)
     #: Facts that products made use of, in order; whoever reports steps empties it.
     used: list[Fact] = field(default_factory=list)
     _numbers: dict[object, int] = field(default_factory=dict)
@@ -157,6 +160,11 @@ class BaseTable:
             self._inside[base] = frozenset(found)
         return self._inside[base]
 
+    def factors_of(self, base: int) -> Term:
+        """The factors of a component; none of another base."""
+        own = self.bases[base]
+        return own.term if isinstance(own, Component) else ()
+
     def opened(self, factor: Factor) -> tuple[list[Factor], dict[int, Size]]:
         """The factors of a component, its bound indices under new numbers, and their sizes."""
         component = self.bases[factor.base]
@@ -194,6 +202,8 @@ class BaseTable:
                 merged += sizes
                 coefficient *= number
             merged = self._merged(self._split(merged, left)) or []
+        if self.guarded:
+            merged = without_guards(self, merged)
         return {tuple(sorted(merged)): coefficient} if coefficient else {}
 
     def multiply(self, first: Sum, second: Sum, bound: Mapping[int, Size] | None = None) -> Sum:

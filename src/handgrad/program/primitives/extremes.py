@@ -20,7 +20,7 @@ from handgrad.program.primitives.pointwise import (
     nonzero,
     normal,
 )
-from handgrad.program.primitives.rules import where_rule
+from handgrad.program.primitives.rules import guarded_sum, where_rule
 from handgrad.program.primitives.table import Spelling, known, plain, with_tensors
 
 Test = Callable[[Node, Node], Node]
@@ -146,7 +146,12 @@ def clip(
 
 
 def where_vjp(g: Node, y: Node, c: Node, a: Node, b: Node) -> Gradients:
-    """Each element's gradient is that of its choice."""
+    """Each element's gradient is that of its choice.
+
+    A sum of exponentials has it without a choice: where it is 0, each of them multiplies it by 0.
+    """
+    if (total := guarded_sum(c, a, b)) is not None:
+        return None, g if total is a else None, g if total is b else None
     first, second = build("where", c, g, 0.0), build("where", c, 0.0, g)
     if world().ties == "half" and c.op in ORDERED and any(x.kind == "f" for x in c.args):
         shared = build("equal", *c.args)

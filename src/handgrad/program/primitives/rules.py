@@ -53,7 +53,9 @@ def add_rule(a: Node, b: Node) -> Simpler:
         return build("subtract", a, b.args[0])
     for x, y in swapped(a, b):
         if (u := half_of_softplus(y)) is not None:
-            return with_other_half(x, "maximum", u, build("softplus", u))
+            wholes = ((v, build("softplus", v)) for v in (u, -u))
+            found = (with_other_half(x, "maximum", v, whole) for v, whole in wholes)
+            return next((each for each in found if each is not None), None)
     return None
 
 
@@ -64,9 +66,31 @@ def half_of_softplus(node: Node) -> Node | None:
     return None
 
 
+def half_line(node: Node, extreme: str) -> Node | None:
+    """The u of max(u, 0) or min(u, 0), also where it is chosen by the sign of u or of −u."""
+    if node.op != "where":
+        return other_than(node, extreme, 0)
+    c, a, b = node.args
+    if is_other := number(a) == 0 or a.op == "zeros":
+        a, b = b, a
+    if not (number(b) == 0 or b.op == "zeros") or (compared := compared_with_zero(c)) is None:
+        return None
+    is_larger = c.op.startswith("greater") != is_other
+    if a is not compared:
+        is_larger = not is_larger
+    is_line = a is compared or are_opposite(a, compared)
+    return a if is_line and is_larger == (extreme == "maximum") else None
+
+
+def compared_with_zero(c: Node) -> Node | None:
+    """The x of x > 0, x ≥ 0, x < 0 or x ≤ 0."""
+    is_ordered = c.op in ("greater", "less", "greater_equal", "less_equal")
+    return c.args[0] if is_ordered and number(c.args[1]) == 0 else None
+
+
 def with_other_half(sum_: Node, extreme: str, x: Node, whole: Node) -> Node | None:
     """A sum with `whole` for its term max(x, 0) or min(x, 0), whose kink the other half undoes."""
-    if other_than(sum_, extreme, 0) is x:
+    if half_line(sum_, extreme) is x:
         return whole
     if sum_.op not in ("add", "subtract"):
         return None
@@ -89,7 +113,9 @@ def subtract_rule(a: Node, b: Node) -> Simpler:
     if b.op == "negative":
         return build("add", a, b.args[0])
     if (u := half_of_softplus(b)) is not None:
-        return with_other_half(a, "minimum", u, -build("softplus", -u))
+        wholes = ((v, -build("softplus", -v)) for v in (u, -u))
+        found = (with_other_half(a, "minimum", v, whole) for v, whole in wholes)
+        return next((each for each in found if each is not None), None)
     return None
 
 
@@ -135,9 +161,8 @@ def where_rule(c: Node, a: Node, b: Node) -> Simpler:
     """A choice among equals; f(|x|) for x ≥ 0 and f(−|x|) below, which is f(x)."""
     if a is b and c.ndim <= a.ndim and a.shape[a.ndim - c.ndim :] == c.shape:
         return a
-    if c.op not in ("greater", "less", "greater_equal", "less_equal") or number(c.args[1]) != 0:
+    if (x := compared_with_zero(c)) is None:
         return None
-    x = c.args[0]
     above, below = (a, b) if c.op.startswith("greater") else (b, a)
     if len(above.args) != 1 or (above.op, above.attrs) != (below.op, below.attrs):
         return None
@@ -146,6 +171,19 @@ def where_rule(c: Node, a: Node, b: Node) -> Simpler:
     return (
         build(above.op, x, **above.attrs) if is_size and are_opposite(size, *below.args) else None
     )
+
+
+def guarded_sum(c: Node, a: Node, b: Node) -> Node | None:
+    """The total of `where(total == 0, 1, total)` or `where(total > 0, total, 1)`, a sum of
+    exponentials, all of which are 0 where it is.
+    """
+    if c.op in ("not_equal", "greater"):
+        a, b = b, a
+    elif c.op != "equal":
+        return None
+    is_guard = c.args[0] is b and number(c.args[1]) == 0 and (a.op == "ones" or number(a) == 1)
+    adds = b.op == "sum" and b.args[0].op == "exp" and b.args[0].kind == "f"
+    return b if is_guard and adds else None
 
 
 def power_rule(a: Node, b: Node) -> Simpler:
