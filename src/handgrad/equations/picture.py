@@ -6,10 +6,11 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from handgrad.documents.document import Figure
-from handgrad.documents.formulas.formula import Fenced, Formula, FormulaRow, Sign
+from handgrad.documents.formulas.formula import Fenced, Formula
 from handgrad.documents.formulas.latex import to_latex
 from handgrad.documents.labels import label
 from handgrad.equations.models.drawing import Box, Polyline, Shape, Words, drawn, text_width
+from handgrad.equations.models.symbols import indices_of
 from handgrad.equations.models.tikz import tikz
 
 #: The picture is no wider than a phone, less its margins.
@@ -130,7 +131,8 @@ class _Drawing:
 
     def _size(self, block: ArrayBlock) -> tuple[float, float]:
         """Columns across and rows down; a leading axis is left to the shape below."""
-        axes = [self._length(each) for each in _axes(block.shape)]
+        shape = block.shape.body if isinstance(block.shape, Fenced) else None
+        axes = [self._length(each) for each in indices_of(shape)]
         across = axes[-1] if axes else _SHORT
         down = axes[-2] if len(axes) > 1 else _SHORT
         return max(across, text_width(block.symbol) + 10), down
@@ -206,20 +208,6 @@ def _straight(corners: Sequence[tuple[float, float]]) -> tuple[tuple[float, floa
     """The corners that are some."""
     is_straight = abs(corners[0][0] - corners[-1][0]) < 1
     return (corners[0], corners[-1]) if is_straight else tuple(corners)
-
-
-def _axes(shape: Formula) -> list[Formula]:
-    """The sizes in a shape such as (N, T, D)."""
-    if not isinstance(shape, Fenced):
-        return []
-    parts = shape.body.parts if isinstance(shape.body, FormulaRow) else (shape.body,)
-    found: list[list[Formula]] = [[]]
-    for part in parts:
-        if part == Sign(","):
-            found.append([])
-        else:
-            found[-1].append(part)
-    return [FormulaRow(tuple(each)) for each in found if each]
 
 
 def _said(block: ArrayBlock) -> str:

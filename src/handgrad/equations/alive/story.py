@@ -10,10 +10,7 @@ import numpy as np
 
 from handgrad.documents.formulas.formula import (
     Formula,
-    FormulaRow,
-    Fraction,
     Sign,
-    Symbol,
     Text,
     gradient_of,
     row,
@@ -22,7 +19,7 @@ from handgrad.documents.story import PLACE, Pane, Quantity, Result, Story, Story
 from handgrad.equations.alive.opening import Opener, leaves_of, written
 from handgrad.equations.derived import Arrived, DerivedEquation
 from handgrad.equations.glossary import subscript
-from handgrad.equations.models.symbols import uncopied
+from handgrad.equations.models.symbols import of_gradient, uncopied
 from handgrad.program import Node
 from handgrad.program.functions import is_array
 
@@ -143,7 +140,7 @@ class _Teller:
         """Every gradient beside what it is the gradient of."""
         of = {each.symbol: i for i, each in enumerate(self.quantities) if not each.backward}
         for each in self.quantities:
-            symbol = _of_gradient(each.symbol)
+            symbol = of_gradient(each.symbol)
             beside = of.get(symbol, of.get(uncopied(symbol))) if each.backward else None
             yield each if beside is None else replace(each, beside=beside)
 
@@ -161,14 +158,6 @@ def _symbols(equation: DerivedEquation, node: Node) -> tuple[Formula, Parts] | N
         if value is node.value:
             return symbol, ((symbol, value),)
     return (equation.left, equation.parts) if len(equation.nodes) == 1 else None
-
-
-def _of_gradient(symbol: Formula) -> Formula:
-    """x for ∂L/∂x, and anything else as it is."""
-    match symbol:
-        case Fraction(_, FormulaRow((Symbol("partial"), *rest))):
-            return row(*rest)
-    return symbol
 
 
 def _panes(value: Any, parts: Parts) -> list[Pane]:
@@ -199,7 +188,7 @@ def _slices(indices: Any, symbol: Formula) -> list[Pane]:
 
 def _indexed(symbol: Formula) -> Formula:
     """The symbol of an element; the index of a gradient stands below."""
-    of = _of_gradient(symbol)
+    of = of_gradient(symbol)
     place = Text(PLACE)
     return subscript(symbol, place) if of is symbol else gradient_of(subscript(of, place))
 

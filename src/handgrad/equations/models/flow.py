@@ -93,7 +93,7 @@ class Flow:
 
     @property
     def forks(self) -> tuple[Fork, ...]:
-        return tuple(_forks(self.parts))
+        return tuple(part for part in _unframed(self.parts) if isinstance(part, Fork))
 
     @property
     def output(self) -> int:
@@ -165,25 +165,18 @@ def example_shape(model: Layer) -> Shape | None:
 
 def nodes_of(parts: Parts) -> Iterator[Node]:
     """Every node, in forks and frames too, in the order of forward."""
+    return (part.join if isinstance(part, Fork) else part for part in _unframed(parts))
+
+
+def _unframed(parts: Parts) -> Iterator[Node | Fork]:
+    """Nodes and forks in the order of forward, a fork behind what is in it."""
     for part in parts:
-        if isinstance(part, Fork):
-            yield from nodes_of(part.inner)
-            yield from nodes_of(part.skip)
-            yield part.join
-        elif isinstance(part, Group):
-            yield from nodes_of(part.parts)
+        if isinstance(part, Group):
+            yield from _unframed(part.parts)
         else:
+            if isinstance(part, Fork):
+                yield from _unframed(part.inner + part.skip)
             yield part
-
-
-def _forks(parts: Parts) -> Iterator[Fork]:
-    for part in parts:
-        if isinstance(part, Fork):
-            yield from _forks(part.inner)
-            yield from _forks(part.skip)
-            yield part
-        elif isinstance(part, Group):
-            yield from _forks(part.parts)
 
 
 Read: TypeAlias = tuple[Parts, int, Shape]  # the parts, and the value they give with its shape

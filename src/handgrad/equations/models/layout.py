@@ -292,13 +292,3 @@ class _Placer:
 def number_of(part: Node | Fork | Group) -> int:
     """The value that a part gives."""
     return part.join.number if isinstance(part, Fork) else part.number
-
-
-def _taken_by(part: Node | Fork | Group) -> int:
-    """The value that a part takes."""
-    match part:
-        case Fork(start):
-            return start
-        case Group():
-            return part.taken
-    return part.inputs[0]

@@ -20,6 +20,7 @@ from handgrad.documents.formulas.formula import (
     Script,
     Symbol,
     Text,
+    parts_in,
     separated,
 )
 from handgrad.equations.models.steps import Block, OpCall
@@ -259,31 +260,28 @@ def _formulas(part: OpCall) -> Iterator[Formula]:
             yield meaning.definition
 
 
-def found_in(formula: Any) -> Iterator[tuple[Formula, NumberedSymbol]]:
+def found_in(formula: Formula) -> Iterator[tuple[Formula, NumberedSymbol]]:
     """The numbered symbols in a formula, and the copies of any."""
-    if isinstance(formula, tuple):
-        for each in formula:
-            yield from found_in(each)
-        return
-    if isinstance(formula, Script):
-        into = _copied(formula)
-        indices = indices_of(formula.sub)
-        at = next((i for i, each in enumerate(indices) if _is_part(each)), None)
-        sup = formula.sup if into else None
-        if at is not None:
-            number = indices[at]
-            assert isinstance(number, Number)
-            plain = formula.base
-            if at:
-                plain = Script(plain, separated(tuple(indices[:at])))
-            below = separated(tuple(indices[: at + 1]))
-            if into:
-                yield Script(formula.base, below), NumberedSymbol(plain, number.digits, "")
-            yield Script(formula.base, below, sup), NumberedSymbol(plain, number.digits, into)
-        elif into:
-            yield formula, NumberedSymbol(formula, "", into)
-    for name in getattr(formula, "__dataclass_fields__", ()):
-        yield from found_in(getattr(formula, name))
+    for part in parts_in(formula):
+        if isinstance(part, Script):
+            yield from _numbered(part)
+
+
+def _numbered(symbol: Script) -> Iterator[tuple[Formula, NumberedSymbol]]:
+    into = _copied(symbol)
+    indices = indices_of(symbol.sub)
+    at = next((i for i, each in enumerate(indices) if _is_part(each)), None)
+    if at is not None:
+        number = indices[at]
+        assert isinstance(number, Number)
+        plain = Script(symbol.base, separated(tuple(indices[:at]))) if at else symbol.base
+        below = separated(tuple(indices[: at + 1]))
+        if into:
+            yield Script(symbol.base, below), NumberedSymbol(plain, number.digits, "")
+        sup = symbol.sup if into else None
+        yield Script(symbol.base, below, sup), NumberedSymbol(plain, number.digits, into)
+    elif into:
+        yield symbol, NumberedSymbol(symbol, "", into)
 
 
 def other_symbols(formula: Any) -> Iterator[Formula]:

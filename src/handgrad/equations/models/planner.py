@@ -15,7 +15,6 @@ from typing import Any
 from handgrad.documents.formulas.formula import (
     Formula,
     FormulaRow,
-    Fraction,
     Number,
     Sign,
     Symbol,
@@ -44,6 +43,7 @@ from handgrad.equations.models.steps import OpCall, WrittenNode
 from handgrad.equations.models.symbols import (
     inline,
     is_gradient,
+    of_gradient,
     uncopied,
     value_symbol,
 )
@@ -435,7 +435,7 @@ class _Planner:
         found = [
             each
             for each in self.gradients
-            if (of := _denominator(each)) != self.values[value].symbol
+            if (of := of_gradient(each)) != self.values[value].symbol
             and uncopied(of) == self.values[value].symbol
         ]
         if len(found) == 1:
@@ -446,11 +446,3 @@ class _Planner:
         if scope.counter is not None:
             symbol = with_number(symbol, scope.counter, scope.number)
         return symbol in self.parameters
-
-
-def _denominator(gradient: Formula) -> Formula:
-    """x of ∂L/∂x."""
-    match gradient:
-        case Fraction(_, FormulaRow((Symbol("partial"), *of))):
-            return row(*of)
-    return gradient

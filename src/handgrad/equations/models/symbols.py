@@ -118,6 +118,14 @@ def is_gradient(formula: Formula) -> bool:
     return False
 
 
+def of_gradient(symbol: Formula) -> Formula:
+    """x for ∂L/∂x, and anything else as it is."""
+    match symbol:
+        case Fraction(_, FormulaRow((Symbol("partial"), *rest))):
+            return row(*rest)
+    return symbol
+
+
 def renamed(formula: Formula, names: Renaming) -> Formula:
     """The formula with every symbol that `names` has written in its other way.
 
