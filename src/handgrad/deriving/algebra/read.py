@@ -15,8 +15,17 @@ from typing import Final
 
 import numpy as np
 
-from handgrad.deriving.algebra.guarded import GuardedSum
-from handgrad.deriving.algebra.terms import BOUND, BaseTable, Mask, Power, Sum, add, axes_of, scaled
+from handgrad.deriving.algebra.terms import (
+    BOUND,
+    BaseTable,
+    GuardedSum,
+    Mask,
+    Power,
+    Sum,
+    add,
+    axes_of,
+    scaled,
+)
 from handgrad.program.node import Node
 from handgrad.program.primitives.rules import guarded_sum
 from handgrad.program.sizes import ONE, Size

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, NamedTuple, TypeAlias
 
-from handgrad.deriving.algebra.guarded import GuardedSum, without_guards
 from handgrad.program.node import Node
 from handgrad.program.sizes import ONE, Size
 
@@ -80,6 +79,17 @@ class Fact(NamedTuple):
     over: frozenset[int]
     value: Fraction
     why: Reason
+
+
+class GuardedSum(NamedTuple):
+    """A sum of exponentials that is divided by with 1 in the place of 0.
+
+    The bases of the sum and of what it adds, and where the latter has the axes that are left.
+    """
+
+    total: int
+    part: int
+    kept: tuple[int, ...]
 
 
 def axes_of(node: Node) -> tuple[int, ...]:
@@ -160,11 +170,6 @@ class BaseTable:
             self._inside[base] = frozenset(found)
         return self._inside[base]
 
-    def factors_of(self, base: int) -> Term:
-        """The factors of a component; none of another base."""
-        own = self.bases[base]
-        return own.term if isinstance(own, Component) else ()
-
     def opened(self, factor: Factor) -> tuple[list[Factor], dict[int, Size]]:
         """The factors of a component, its bound indices under new numbers, and their sizes."""
         component = self.bases[factor.base]
@@ -203,7 +208,7 @@ class BaseTable:
                 coefficient *= number
             merged = self._merged(self._split(merged, left)) or []
         if self.guarded:
-            merged = without_guards(self, merged)
+            merged = self._without_guards(merged)
         return {tuple(sorted(merged)): coefficient} if coefficient else {}
 
     def multiply(self, first: Sum, second: Sum, bound: Mapping[int, Size] | None = None) -> Sum:
@@ -323,6 +328,40 @@ class BaseTable:
                 if changed:
                     break
         return factors, coefficient
+
+    def _without_guards(self, factors: list[Factor]) -> list[Factor]:
+        """A product without a guarded sum over its divisor, where one of its parts is a factor too.
+
+        That quotient is 1, but 0 in rows in which every part is 0, and so is the product with one.
+        """
+        found = list(factors)
+        for at, divisor in enumerate(factors):
+            guarded = self.guarded.get(divisor.base)
+            if guarded is None or divisor.power >= 0:
+                continue
+            sums = (k for k, f in enumerate(found) if f.base == guarded.total and f.power >= 1)
+            place = next((k for k in sums if found[k].indices == divisor.indices), None)
+            others = (f for k, f in enumerate(found) if k not in (at, place))
+            if place is None or not any(self._has_part(f, guarded, divisor) for f in others):
+                continue
+            found[at] = divisor._replace(power=whole(divisor.power + 1))
+            found[place] = found[place]._replace(power=whole(found[place].power - 1))
+        return [f for f in found if f.power]
+
+    def _has_part(self, factor: Factor, guarded: GuardedSum, divisor: Factor) -> bool:
+        """Return whether a factor is a part of a sum in the divisor's rows, or adds such up."""
+        own = self.bases[factor.base]
+        places = dict(enumerate(factor.indices))
+        inner = [
+            f._replace(indices=tuple(places.get(i, -1) for i in f.indices))
+            for f in (own.term if isinstance(own, Component) else ())
+        ]
+        return factor.power >= 1 and any(
+            f.base == guarded.part
+            and f.power >= 1
+            and tuple(f.indices[k] for k in guarded.kept) == divisor.indices
+            for f in (factor, *inner)
+        )
 
     def _split(self, factors: list[Factor], bound: dict[int, Size]) -> list[Factor]:
         """Factors that bound indices hold together, as components; the others as they are."""
