@@ -12,7 +12,7 @@ relational equality saturation for large scale linear algebra (2020).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, NamedTuple, TypeAlias
@@ -82,11 +82,9 @@ class Fact(NamedTuple):
 
 
 class GuardedSum(NamedTuple):
-    """A sum of exponentials that is divided by with 1 in the place of 0, as in a masked row.
+    """A sum of exponentials that is divided by with 1 in the place of 0.
 
-    total and part: the bases of the sum and of what it adds; kept: where the latter has the axes
-    that are left. The sum over that divisor is 1, but 0 in rows in which every exponential is 0.
-    Beside one of these exponentials both are the same: a product with it is 0 there.
+    The bases of the sum and of what it adds, and where the latter has the axes that are left.
     """
 
     total: int
@@ -172,11 +170,6 @@ class BaseTable:
             self._inside[base] = frozenset(found)
         return self._inside[base]
 
-    def factors_of(self, base: int) -> Term:
-        """The factors of a component; none of another base."""
-        own = self.bases[base]
-        return own.term if isinstance(own, Component) else ()
-
     def opened(self, factor: Factor) -> tuple[list[Factor], dict[int, Size]]:
         """The factors of a component, its bound indices under new numbers, and their sizes."""
         component = self.bases[factor.base]
@@ -215,7 +208,7 @@ class BaseTable:
                 coefficient *= number
             merged = self._merged(self._split(merged, left)) or []
         if self.guarded:
-            merged = without_guards(self, merged)
+            merged = self._without_guards(merged)
         return {tuple(sorted(merged)): coefficient} if coefficient else {}
 
     def multiply(self, first: Sum, second: Sum, bound: Mapping[int, Size] | None = None) -> Sum:
@@ -336,6 +329,40 @@ class BaseTable:
                     break
         return factors, coefficient
 
+    def _without_guards(self, factors: list[Factor]) -> list[Factor]:
+        """A product without a guarded sum over its divisor, where one of its parts is a factor too.
+
+        That quotient is 1, but 0 in rows in which every part is 0, and so is the product with one.
+        """
+        found = list(factors)
+        for at, divisor in enumerate(factors):
+            guarded = self.guarded.get(divisor.base)
+            if guarded is None or divisor.power >= 0:
+                continue
+            sums = (k for k, f in enumerate(found) if f.base == guarded.total and f.power >= 1)
+            place = next((k for k in sums if found[k].indices == divisor.indices), None)
+            others = (f for k, f in enumerate(found) if k not in (at, place))
+            if place is None or not any(self._has_part(f, guarded, divisor) for f in others):
+                continue
+            found[at] = divisor._replace(power=whole(divisor.power + 1))
+            found[place] = found[place]._replace(power=whole(found[place].power - 1))
+        return [f for f in found if f.power]
+
+    def _has_part(self, factor: Factor, guarded: GuardedSum, divisor: Factor) -> bool:
+        """Return whether a factor is a part of a sum in the divisor's rows, or adds such up."""
+        own = self.bases[factor.base]
+        places = dict(enumerate(factor.indices))
+        inner = [
+            f._replace(indices=tuple(places.get(i, -1) for i in f.indices))
+            for f in (own.term if isinstance(own, Component) else ())
+        ]
+        return factor.power >= 1 and any(
+            f.base == guarded.part
+            and f.power >= 1
+            and tuple(f.indices[k] for k in guarded.kept) == divisor.indices
+            for f in (factor, *inner)
+        )
+
     def _split(self, factors: list[Factor], bound: dict[int, Size]) -> list[Factor]:
         """Factors that bound indices hold together, as components; the others as they are."""
         out = [f for f in factors if bound.keys().isdisjoint(f.indices)]
@@ -385,39 +412,3 @@ def _orders(indices: list[int], factors: list[Factor]) -> Iterator[list[int]]:
     groups = [list(group) for _, group in itertools.groupby(ranked, key=lambda i: places[i])]
     for order in itertools.product(*map(itertools.permutations, groups)):
         yield list(itertools.chain(*order))
-
-
-def without_guards(table: BaseTable, factors: Sequence[Factor]) -> list[Factor]:
-    """A product without a guarded sum over its divisor, where one of its parts is a factor too."""
-    found = list(factors)
-    for at, divisor in enumerate(factors):
-        guarded = table.guarded.get(divisor.base)
-        if guarded is None or divisor.power >= 0:
-            continue
-        sums = (k for k, f in enumerate(found) if f.base == guarded.total and f.power >= 1)
-        place = next((k for k in sums if found[k].indices == divisor.indices), None)
-        if place is None:
-            continue
-        others = [f for k, f in enumerate(found) if k not in (at, place)]
-        if any(_has_part(table, f, guarded, divisor.indices) for f in others):
-            found[at] = divisor._replace(power=divisor.power + 1)
-            found[place] = found[place]._replace(power=found[place].power - 1)
-    return [f for f in found if f.power]
-
-
-def _has_part(
-    table: BaseTable, factor: Factor, guarded: GuardedSum, indices: tuple[int, ...]
-) -> bool:
-    """Return whether a factor is a part of the sum, in its own rows, or adds up such products."""
-    if factor.power < 1:
-        return False
-    if factor.base == guarded.part:
-        return tuple(factor.indices[k] for k in guarded.kept) == indices
-    places = dict(enumerate(factor.indices))
-    inner = table.factors_of(factor.base)
-    return any(
-        f.base == guarded.part
-        and f.power >= 1
-        and tuple(places.get(f.indices[k]) for k in guarded.kept) == indices
-        for f in inner
-    )
