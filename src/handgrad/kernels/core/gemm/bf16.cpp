@@ -20,25 +20,25 @@ inline __mmask16 first_lanes(long n) {
     return static_cast<__mmask16>((1u << std::clamp(n, 0L, 16L)) - 1);
 }
 
-// 16 lanes × 32 terms of a float32 matrix that has all of them: the terms of a lane are adjacent
-// (by_lane), or the lanes of a term are.
+// 16 lanes × 32 terms of a float32 matrix, of which so many lanes are there, and all terms: the
+// terms of a lane are adjacent (by_lane), or the lanes of a term are.
 struct Patch {
     const float* data;
     long stride;
     bool by_lane;
+    long lanes = kBf16Lanes;
 };
 
 constexpr int kPatchK = 2 * kBf16Lanes;
 
-// A patch of any matrix: where it lies, or in `copy` where values are missing, which are 0, or
+// A patch of any matrix: where it lies, or in `copy` where terms are missing, which are 0, or
 // where they lie apart.
 Patch patch_of(const StridedPack<float>& m, long lane, long lanes, long first_k, long k,
                float* copy) {
     const float* source = m.data + lane * m.lane_stride + first_k * m.k_stride;
     const bool by_lane = m.k_stride == 1 && m.lane_stride != 1;
-    const bool whole = lanes >= kBf16Lanes && k >= kPatchK;
-    if (whole && by_lane) return {source, m.lane_stride, true};
-    if (whole && m.lane_stride == 1) return {source, m.k_stride, false};
+    if (k >= kPatchK && by_lane) return {source, m.lane_stride, true, lanes};
+    if (k >= kPatchK && m.lane_stride == 1) return {source, m.k_stride, false, lanes};
     const auto row = [](const float* from, long stride, long count) {
         if (stride == 1) return masked_load(from, std::clamp(count, 0L, 16L));
         return load_strided(from, stride, std::clamp(count, 0L, 16L));
@@ -62,13 +62,17 @@ Patch patch_of(const StridedPack<float>& m, long lane, long lanes, long first_k,
 template <bool ByLane>
 __attribute__((target("avx512bf16"))) inline void round_patch(Vec<float> (&rows)[kBf16Lanes],
                                                               const Patch& patch) {
-    const auto at = [&](long i) { return _mm512_loadu_ps(patch.data + i); };
+    const __mmask16 there = ByLane ? 0xffff : first_lanes(patch.lanes);
+    const auto at = [&](long i) { return _mm512_maskz_loadu_ps(there, patch.data + i); };
 #pragma GCC unroll 16
     for (long r = 0; r < kBf16Lanes; r++)
-        rows[r] = ByLane ? (Vec<float>)_mm512_cvtne2ps_pbh(at(r * patch.stride + 16),
-                                                           at(r * patch.stride))
-                         : (Vec<float>)round_to_bf16x2(at(2 * r * patch.stride),
-                                                       at((2 * r + 1) * patch.stride));
+        if (ByLane && r >= patch.lanes)
+            rows[r] = Vec<float>{};
+        else
+            rows[r] = ByLane ? (Vec<float>)_mm512_cvtne2ps_pbh(at(r * patch.stride + 16),
+                                                               at(r * patch.stride))
+                             : (Vec<float>)round_to_bf16x2(at(2 * r * patch.stride),
+                                                           at((2 * r + 1) * patch.stride));
 }
 
 // The same with rows as they are wanted.
