@@ -11,7 +11,7 @@ import pytest
 
 import handgrad as hg
 from handgrad.documents.formulas.formula import Symbol, row
-from tests.deriving import forwards
+from tests.deriving import forwards, loops_in_loops
 from tests.deriving.lettered import same
 from tests.deriving.recomputing import Page
 
@@ -41,6 +41,7 @@ def groups_and_pieces(x, w):
 _CASES = [
     *forwards.CASES,
     *forwards.LOOPS,
+    *loops_in_loops.CASES,
     (names_set_anew, {"x": ("N", "D"), "w": ("D", "D"), "v": ("D", "E")}),
     (an_array_by_the_letter_of_an_index, {"i": ("N", "D"), "k": ("N", "D", "M")}),
     (groups_and_pieces, {"x": ("N", "2*K"), "w": ("2*K", "E")}),

@@ -15,20 +15,27 @@ from handgrad.documents.formulas.formula import (
     row,
     separated,
 )
-from handgrad.equations.parts import ATOM, CONDITION, SUM, Part
+from handgrad.equations.parts import ATOM, CONDITION, PRODUCT, SUM, Part
 from handgrad.program.node import Node
 from handgrad.program.sizes import Size
 
 
-def changed(writer: Writing, node: Node) -> Formula:
+def changed(writer: Writing, node: Node, symbol: Formula) -> Formula:
     """A part of an array that rounds fill or add to, as an equation."""
     x, value, *arrays = node.args
     index = index_of(writer, x, node.attrs["index"], arrays)
-    part = at_index(Part(writer.symbols.of(node), ATOM), index).formula
+    part = at_index(Part(symbol, ATOM), index).formula
     if node.op == "add_at":
-        return row(part, Sign("←"), part, Sign("+"), writer.of(value, SUM))
+        return row(part, Sign("←"), part, *_added(writer, value))
     new = writer.of(value)
     return row(part, Sign("←" if part in parts_in(new) else "="), new)
+
+
+def _added(writer: Writing, value: Node) -> tuple[Formula, Formula]:
+    """The sign and what follows it."""
+    if value.op == "negative" and value not in writer.symbols:
+        return Sign("−"), writer.of(value.args[0], PRODUCT)
+    return Sign("+"), writer.of(value, SUM)
 
 
 def stored(writer: Writing, node: Node) -> Part:
@@ -49,10 +56,10 @@ def stored(writer: Writing, node: Node) -> Part:
     for piece in pieces:
         x, value, *arrays = piece.args
         new = writer.of(value)
+        index = index_of(writer, x, piece.attrs["index"], arrays)
         if piece.op == "add_at" and base.op != "zeros":
-            new = row(writer.of(base, SUM), Sign("+"), writer.of(value, SUM))
-        place = Fenced(index_of(writer, x, piece.attrs["index"], arrays), "[")
-        rows.append((new, row(Text("at "), place)))
+            new = row(at_index(writer.part(base), index).formula, *_added(writer, value))
+        rows.append((new, row(Text("at "), Fenced(index, "["))))
     return Part(Cases((*rows, (writer.of(base), Text("otherwise")))), CONDITION)
 
 

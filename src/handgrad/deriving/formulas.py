@@ -46,7 +46,7 @@ class Formulas:
         symbol = self.symbols.of(node)
         is_change = node.op in ("store", "add_at")
         if is_change and node.args[0] in self.symbols and self.symbols.of(node.args[0]) == symbol:
-            return changed(self, node)
+            return changed(self, node, symbol)
         sign = Sign("←" if self._uses(node, symbol) else "=")
         # The new shape of a whole side stands beside it.
         right = self.part(node.args[0]) if node.op == "reshape" else self.inside(node)

@@ -8,6 +8,7 @@ from typing import Final
 
 from handgrad.deriving.algebra import Simplification
 from handgrad.deriving.derived import Derived
+from handgrad.deriving.filled import changed
 from handgrad.deriving.formulas import Formulas
 from handgrad.deriving.substitution import widened
 from handgrad.deriving.symbols import NodeSymbols, is_left
@@ -104,6 +105,9 @@ class _Story:
                 formula = row(symbol, Sign("="), self.formulas.inside(node).formula)
                 yield self._numbered(formula, self._shape(node))
         yield Heading("The chain rule, line by line")
+        given = tuple(map(self.formulas.symbols.of, pair.cotangents))
+        if given != (row(Symbol("d"), Symbol("y")),):
+            yield Paragraph(("Given ", separated(given), ":"))
         yield from self._gradients()
         yield Heading("What is kept")
         yield from self._kept()
@@ -226,6 +230,9 @@ class _Story:
         for change, carry, result in zip(found, carries, loop.body.outputs, strict=False):
             if change is None:
                 left, sign = self.formulas.symbols.of(carry), "←"
+                if result.op in ("store", "add_at") and result.args[0] is carry:
+                    yield self._numbered(changed(self.formulas, result, left))
+                    continue
             else:
                 left, sign = self.formulas.symbols.at(change.made), "="
             right = self.formulas.of(result)

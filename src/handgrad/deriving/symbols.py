@@ -22,6 +22,7 @@ from handgrad.documents.formulas.formula import (
     Sign,
     Symbol,
     row,
+    separated,
 )
 from handgrad.equations.glossary import Glossary, subscript
 from handgrad.equations.parts import ATOM, SUM, Part
@@ -70,8 +71,8 @@ class NodeSymbols:
         self._letters: dict[str, Formula] = {}
         self._bases: dict[str, Formula] = {}
         self._nodes: dict[int, Formula] = {}
-        #: The symbol in all rounds, and the time, for each value that belongs to a round.
-        self._times: dict[int, tuple[Formula, Size]] = {}
+        #: The symbol in all rounds, and the times, for each value that belongs to a round.
+        self._times: dict[int, tuple[Formula, tuple[Size, ...]]] = {}
         named = [
             (node, name)
             for node in nodes
@@ -90,13 +91,12 @@ class NodeSymbols:
                 self._bases[name] = found
         self._given = given
         self._flowed = adjoints(nodes, given)
-        #: The counter of the loop that a node is in a round of.
-        self._rounds = {
-            id(each): node.attrs["loop"].counter
-            for node in loops
-            for each in node.attrs["loop"].body.body
-        }
-        self._counters = frozenset(self._rounds.values())
+        #: The counters of the loops that a node is in a round of, the outermost first.
+        self._rounds: dict[int, tuple[str, ...]] = {}
+        for node in loops:
+            inside = (*self._rounds.get(id(node), ()), node.attrs["loop"].counter)
+            self._rounds |= {id(each): inside for each in node.attrs["loop"].body.body}
+        self._counters = frozenset(each for inside in self._rounds.values() for each in inside)
         #: The value of a round, for each that is taken from a stack by the round's number.
         self.same = stacked(loops)
         #: The values that each loop carries on.
@@ -111,9 +111,13 @@ class NodeSymbols:
     def _loop(self, node: Node) -> None:
         """The symbols of the values that a loop carries on, before its rounds and in them."""
         loop: Loop = node.attrs["loop"]
-        self.carried[id(node)] = list(changes(loop, self._flowed))
+        self.carried[id(node)] = list(changes(loop, self._flowed, self._rounds.get(id(node), ())))
         for k, change in enumerate(self.carried[id(node)]):
+            start = node.args[loop.constants + k]
+            is_given = any(start is each for each in self._given)
             if change is None:
+                if is_given and (name := loop.body.inputs[loop.constants + k].name):
+                    self._nodes[id(start)] = self.named(name)
                 continue
             name = change.carry.name
             self._set(change.carry, change.inside)
@@ -125,11 +129,14 @@ class NodeSymbols:
             for each in change.line or (change.result,):
                 if each.op not in ("const", "size", "input", "part"):
                     self._set(each, change.made)
-            start = node.args[loop.constants + k]
-            if any(start is each for each in self._given) or (
-                start.name == name and start.op not in ("input", "part")
-            ):
+            while is_given or (start.name == name and start.op not in ("input", "part")):
                 self._set(start, change.before)
+                if start.op not in ("store", "add_at"):
+                    break
+                start, is_given = (
+                    start.args[0],
+                    False,
+                )  # the same array, before a part of it was set
             if change.made.time is not None:
                 now = replace(change.made, time=Size.of(loop.counter))
                 self.codes.setdefault(self.at(now), name)
@@ -139,19 +146,19 @@ class NodeSymbols:
             return
         self._nodes[id(node)] = self.at(moment)
         if moment.time is not None:
-            self._times[id(node)] = self._base(moment), moment.time
+            self._times[id(node)] = self._base(moment), _times(moment)
 
     def _name(self, named: Sequence[tuple[Node, str]], anew: set[int]) -> None:
         """A symbol for every value with a name: those of one name are told apart."""
         used = set(self._nodes.values())
-        values: dict[tuple[str, bool, str], list[Node]] = {}
+        values: dict[tuple[str, bool, tuple[str, ...]], list[Node]] = {}
         for node, name in named:
             if node.primal is None and self._is_open(node):
-                counter = self._rounds.get(id(node), "")
-                values.setdefault((name, id(node) in anew, counter), []).append(node)
-        for (name, _, counter), several in values.items():
+                rounds = self._rounds.get(id(node), ())
+                values.setdefault((name, id(node) in anew, rounds), []).append(node)
+        for (name, _, _), several in values.items():
             for i, node in enumerate(several):
-                self._number(node, self.named(name), i, len(several), used if counter else set())
+                self._number(node, self.named(name), i, len(several), used)
                 self.codes.setdefault(self._nodes[id(node)], name)
 
     def _is_open(self, node: Node) -> bool:
@@ -167,15 +174,16 @@ class NodeSymbols:
             if node.primal is None or not self._is_open(node):
                 continue
             of = known.get(_identity(node.primal))
-            base, time = self.named(name), None
+            base = self.named(name)
+            times: tuple[Size, ...] = ()
             if of is not None:
-                whole, time = self._times.get(id(of), (self._nodes[id(of)], None))
+                whole, times = self._times.get(id(of), (self._nodes[id(of)], ()))
                 base = _adjoint_of(whole)
             while base in given:
                 base = _again(base, 1, 1)
-            if time is not None:
-                self._times[id(node)] = base, time
-            self._nodes[id(node)] = base if time is None else self._at(base, time)
+            if times:
+                self._times[id(node)] = base, times
+            self._nodes[id(node)] = self._at(base, times)
             self.codes.setdefault(self._nodes[id(node)], name)
             if any(node is each for each in self._given):
                 given.add(base)
@@ -191,16 +199,16 @@ class NodeSymbols:
 
     def _number(self, node: Node, base: Formula, i: int, several: int, used: set[Formula]) -> None:
         """The symbol of the value number i of several, at its time where it is in a round."""
-        counter = self._rounds.get(id(node))
+        times = tuple(map(Size.of, self._rounds.get(id(node), ())))
         while True:
             base = _again(base, i, several)
-            found = base if counter is None else self._at(base, Size.of(counter))
+            found = self._at(base, times)
             i = 1
             if found not in used:
                 break
         self._nodes[id(node)] = found
-        if counter is not None:
-            self._times[id(node)] = base, Size.of(counter)
+        if times:
+            self._times[id(node)] = base, times
 
     def left(self, part: Node) -> Formula | None:
         """The symbol by its times of a last value, or of those of all rounds."""
@@ -208,22 +216,25 @@ class NodeSymbols:
         loop: Loop = whole.attrs["loop"]
         if index < loop.carried:
             change = self.carried[id(whole)][index]
-            return None if change is None else self.at(change.after)
+            carry = loop.body.inputs[loop.constants + index]
+            if change is None:
+                return self.of(carry) if carry.name else None
+            return self.at(change.after)
         found = self._times.get(id(loop.body.outputs[index]))
         if found is None:
             return None
-        base, time = found
+        base, (*around, time) = found
         ends = (self.size(time.at({loop.counter: end})) for end in (Size.of(0), loop.count - 1))
         first, last = (end.formula for end in ends)
-        return self._timed(base, row(first, Sign("⋯"), last))
+        return self._timed(base, *self._indices(around), row(first, Sign("⋯"), last))
 
     def _write_long(self, nodes: Sequence[Node]) -> None:
         """Symbols for values without a name that are too long to be written at each use: δ for
         adjoints. One that the chain rule and the result both have is the same in both."""
-        groups: dict[tuple[bool, str], list[Node]] = {}
+        groups: dict[tuple[bool, tuple[str, ...]], list[Node]] = {}
         for node in _long(nodes, self._flowed):
             if id(node) not in self._nodes and id(node) not in self.same:
-                key = self._flowed.get(id(node), False), self._rounds.get(id(node), "")
+                key = self._flowed.get(id(node), False), self._rounds.get(id(node), ())
                 groups.setdefault(key, []).append(node)
         for (flowed, _), several in groups.items():
             base = self._spare("δ" if flowed else "")
@@ -244,13 +255,16 @@ class NodeSymbols:
 
     def at(self, moment: Moment) -> Formula:
         """The symbol of a name at a time."""
-        base = self._base(moment)
-        return base if moment.time is None else self._at(base, moment.time)
+        return self._at(self._base(moment), _times(moment))
 
-    def _at(self, base: Formula, time: Size) -> Formula:
-        return self._timed(base, self.size(time).formula)
+    def _at(self, base: Formula, times: tuple[Size, ...]) -> Formula:
+        return self._timed(base, *self._indices(times)) if times else base
 
-    def _timed(self, base: Formula, index: Formula) -> Formula:
+    def _indices(self, times: Sequence[Size]) -> Iterator[Formula]:
+        return (self.size(time).formula for time in times)
+
+    def _timed(self, base: Formula, *indices: Formula) -> Formula:
+        index = separated(indices) if len(indices) > 1 else indices[0]
         inner = base.parts[-1] if isinstance(base, FormulaRow) else base
         numbered = (
             isinstance(each, Script) and each.base == inner and isinstance(each.sub, Number)
@@ -355,6 +369,11 @@ class NodeSymbols:
                 return Symbol(each)
         first = own[0] if own and own[0] not in _TAKEN else "u"
         return next(found for found in _numbered(Symbol(first)) if found not in taken)
+
+
+def _times(moment: Moment) -> tuple[Size, ...]:
+    """A time with those of the loops around it; none of what all rounds share."""
+    return () if moment.time is None else (*map(Size.of, moment.around), moment.time)
 
 
 def _alike(one: Node, other: Node) -> bool:

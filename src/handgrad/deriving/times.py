@@ -22,6 +22,8 @@ class Moment:
     #: The place among values of this name that a loop carries on, and their number.
     which: int = 0
     several: int = 1
+    #: The counters of the loops around the one whose times these are, the outermost first.
+    around: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,13 @@ class CarriedValue:
     line: tuple[Node, ...] = ()
 
 
-def changes(loop: Loop, is_adjoint: Mapping[int, bool]) -> Iterator[CarriedValue | None]:
-    """The names of each carried value; None where neither times nor one name would be true."""
+def changes(
+    loop: Loop, is_adjoint: Mapping[int, bool], around: tuple[str, ...]
+) -> Iterator[CarriedValue | None]:
+    """The names of each carried value; None where neither times nor one name would be true.
+
+    around: the counters of the loops that this one is in a round of.
+    """
     counter = Size.of(loop.counter)
     first, last = Size.of(0), loop.count - 1
     if loop.reverse:
@@ -54,7 +61,7 @@ def changes(loop: Loop, is_adjoint: Mapping[int, bool]) -> Iterator[CarriedValue
         elif (line := _line(loop, carry, result)) is not None:
             always = Moment(carry.name, None, *which)
             yield CarriedValue(carry, result, always, always, always, always, line)
-        elif _is_indexed(loop, carry):
+        elif _is_indexed(loop, carry, (*around, loop.counter)):
             yield None
         else:
             now, then = counter - onward, counter
@@ -63,21 +70,23 @@ def changes(loop: Loop, is_adjoint: Mapping[int, bool]) -> Iterator[CarriedValue
                 now, then = counter, counter + onward
                 ends = first, last + onward
             before, inside, made, after = (
-                Moment(carry.name, time, *which) for time in (ends[0], now, then, ends[1])
+                Moment(carry.name, time, *which, around) for time in (ends[0], now, then, ends[1])
             )
             yield CarriedValue(carry, result, before, inside, made, after)
 
 
-def _is_indexed(loop: Loop, carry: Node) -> bool:
-    """True for an array of which a round takes the part of its own number."""
+def _is_indexed(loop: Loop, carry: Node, counters: Sequence[str]) -> bool:
+    """True for an array of which a round, or one of a loop inside, takes the part of its number."""
     return any(
-        node.op == "getitem" and node.args[0].name == carry.name and _counts(node, loop.counter)
+        (node.op == "loop" and _is_indexed(node.attrs["loop"], carry, counters))
+        or (node.op == "getitem" and node.args[0].name == carry.name and _counts(node, counters))
         for node in loop.body.body
     )
 
 
-def _counts(node: Node, counter: str) -> bool:
-    return any(isinstance(i, Size) and counter in i.letters for i in node.attrs["index"])
+def _counts(node: Node, counters: Sequence[str]) -> bool:
+    sizes = (each for each in node.attrs["index"] if isinstance(each, Size))
+    return any(not size.letters.isdisjoint(counters) for size in sizes)
 
 
 def _line(loop: Loop, carry: Node, result: Node) -> tuple[Node, ...] | None:
@@ -97,6 +106,8 @@ def _line(loop: Loop, carry: Node, result: Node) -> tuple[Node, ...] | None:
         node = before
     if sum(id(out) in own for out in loop.body.outputs) != 1:
         return None
+    if not line:
+        return ()  # no round changes it
     for reader in loop.body.body:
         for arg in reader.args if id(reader) not in own else _others(reader):
             if id(arg) in own and not (reader.op == "getitem" and _is_apart(reader, line)):
@@ -163,6 +174,7 @@ def stacked(nodes: Sequence[Node]) -> dict[int, Node]:
             if each.op != "getitem" or each.attrs["index"] != (Size.of(loop.counter),):
                 continue
             whole = outside.get(id(each.args[0]), each.args[0])
+            whole = found.get(id(whole), whole)  # in the rounds of a loop around, a stack itself
             if whole.op != "part" or whole.args[0].op != "loop":
                 continue
             source: Loop = whole.args[0].attrs["loop"]
