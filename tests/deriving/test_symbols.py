@@ -21,7 +21,7 @@ from handgrad.documents.formulas.formula import (
 )
 from handgrad.documents.formulas.latex import to_latex
 from tests.deriving import forwards
-from tests.deriving.loops_in_loops import state_of_two_loops
+from tests.deriving.loops_in_loops import rows_of_states, state_of_two_loops
 
 
 def cell(x, w, u):
@@ -176,16 +176,6 @@ def swapped(x, n=7):
     return b
 
 
-def rows(x, w):
-    y = np.zeros_like(x)
-    for i in range(x.shape[0]):
-        s = 0.0
-        for j in range(x.shape[1]):
-            s = s * w + x[i, j]
-            y[i, j] = s
-    return y
-
-
 LINES = [
     # A number below an array's name is no time.
     (given, ((4, 3), (3,), (3, 3)), r"h^{(-1)} = h_{0}"),
@@ -200,7 +190,7 @@ LINES = [
     # Two values of one name are two.
     (swapped, ((3,),), r"b_{t}^{\prime} = b_{t - 1}"),
     # An array that the rounds of a loop inside fill is one throughout.
-    (rows, ((3, 4), ()), r"y_{t, i} = s_{t, i}"),
+    (rows_of_states, ((3, 4), ()), r"y_{t, i} = s_{t, i}"),
     # What a loop inside hands on has the rounds of both, and ends as the round's own.
     (state_of_two_loops, ((3, 4, 2), (2,)), r"h_{t, - 1} = h_{t - 1}"),
     (state_of_two_loops, ((3, 4, 2), (2,)), r"h_{t} = h_{t, D - 1}"),
