@@ -88,17 +88,19 @@ def numpy(size: list[int], precision: str) -> Job:
 def blis(size: list[int], precision: str) -> Job:
     library = ctypes.CDLL(find_library("blis"))
     library.bli_info_get_version_str.restype = ctypes.c_char_p
+    number, matrix, factor = ctypes.c_int, ctypes.c_void_p, ctypes.c_float
+    operands = (factor, matrix, number, matrix, number, factor, matrix, number)
+    library.cblas_sgemm.argtypes = (*[number] * 6, *operands)
     a, b = _operands(size)
     rows, columns, depth = size
     c = np.empty((rows, columns), np.float32)
     row_major, as_it_is = 101, 111
-    one, nothing = ctypes.c_float(1), ctypes.c_float(0)
-    held = [ctypes.c_void_p(x.ctypes.data) for x in (a, b, c)]
 
     def product() -> None:
+        # The arrays are named here so that they live as long as the product.
         library.cblas_sgemm(
-            *(row_major, as_it_is, as_it_is, rows, columns, depth, one, held[0], depth),
-            *(held[1], columns, nothing, held[2], columns),
+            *(row_major, as_it_is, as_it_is, rows, columns, depth, 1, a.ctypes.data, depth),
+            *(b.ctypes.data, columns, 0, c.ctypes.data, columns),
         )
 
     product()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import model
+from benchmarks import matmul, model
 from benchmarks.bursts import ROOT
 from handgrad import kernels
 
@@ -83,3 +83,13 @@ def test_a_size_that_is_none_is_one_sentence() -> None:
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == 2
     assert "a size is '3×4'; allowed: M×N×K such as 1024×768×512" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["numpy", "blis"])
+def test_a_library_of_products_runs_as_often_as_it_is_asked(name: str) -> None:
+    if name not in matmul.always("float32"):
+        pytest.skip("the system has no BLIS")
+    job = getattr(matmul, name)([300, 200, 100], "float32")
+    job.run(50)
+    assert job.version
+    assert matmul.always("bf16") == ()
