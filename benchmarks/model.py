@@ -77,7 +77,7 @@ class Engine:
 
 
 def costs(size: Size, plan: Mapping[str, Any], engine: Engine, rate: Rate) -> Costs:
-    """What a product of M×N×K does by its plan besides multiply-adds, as parts of their time."""
+    """The work of a product by its plan besides multiply-adds, as parts of their time."""
     m, n, k = (size[1], size[0], size[2]) if plan["transposed"] else size
     ideal = 2 * m * n * k / engine.peak
     filled = -(-n // engine.vector) * engine.vector

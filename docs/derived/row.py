@@ -18,7 +18,7 @@ from handgrad.program.node import Node
 
 @dataclass(frozen=True)
 class DerivedRow:
-    """What the page says of an op.
+    """An op's row of the page.
 
     terms: of each gradient, how many the derived one has and the one by hand, and whether they are
     the same. rounds: of what the rounds of the loops by hand hand on, how much the derived rounds

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.deriving.reverse import depends
-from handgrad.program.node import FIXED, PRIMITIVES, Loop, Node, Program, concrete
-from handgrad.program.run import run_loop
+from handgrad.program.node import FIXED, Loop, Node, Program, concrete
+from handgrad.program.run import evaluated
 
 Array = np.ndarray[Any, Any]
 Terms = list[Array]
@@ -53,7 +53,7 @@ class TermsOf:
     ) -> None:
         self.lengths, self.opens = lengths, opens
         self._values = None if values is None else dict(values)
-        #: Of every round of a loop, what is handed on: its value, and the terms that the round has.
+        #: Each value that a round of a loop hands on, with the terms that the round has for it.
         self.rounds: list[tuple[Any, Kinds]] = []
         body = program.body
         self._flows = depends(body, cotangents)
@@ -177,11 +177,8 @@ class TermsOf:
         return self._numbers.setdefault(told, len(self._numbers))
 
     def _value(self, node: Node, values: Sequence[Any]) -> Any:
-        if node.op == "loop":
-            return run_loop(node.attrs["loop"], values, self.lengths)
-        attrs = {key: concrete(value, self.lengths) for key, value in node.attrs.items()}
         with np.errstate(all="ignore"):
-            return PRIMITIVES[node.op].evaluate(*values, **attrs)
+            return evaluated(node, values, self.lengths)
 
 
 def spelled_out(kinds: Kinds) -> Terms:

@@ -209,25 +209,29 @@ class PrintedFormulas:
                 continue
             axis += 1
             if each == (Sign(":"),):
-                index.append(slice(None))
+                index.append(self.part(each))
                 axes.append(own)
             elif len(each) == 1 and each[0] in INDICES and each[0] not in self.values:
                 index.append(slice(None))
                 axes.append(each[0])
-            elif Sign("⋯") in each:
-                first, *_, last = (int(self.sum(e).array) for _, e in split(each, "⋯"))
-                if len(list(split(each, "⋯"))) == 2:
-                    index.append(slice(first, last + 1))
-                else:
-                    raise UnreadableError(f"a step: {sub}")
-                axes.append(None)
             else:
-                place = self.sum(each).array
-                index.append(place.astype(int) if place.ndim else int(place))
-                axes += [None] * place.ndim
+                index.append(self.part(each))
+                axes += [None] * (1 if isinstance(index[-1], slice) else np.ndim(index[-1]))
         axes += value.axes[axis:]
         found = Value(value.array[tuple(index)], tuple(axes))
         return found.narrow() if set(axes) & set(INDICES) else found
+
+    def part(self, index: Sequence[Formula]) -> Any:
+        """An index of an axis: all of it, those from one place to another, one, or several."""
+        if index == (Sign(":"),):
+            return slice(None)
+        if Sign("⋯") in index:
+            ends = [int(self.sum(each).array) for _, each in split(index, "⋯")]
+            if len(ends) != 2:
+                raise UnreadableError(f"a step: {index}")
+            return slice(ends[0], ends[1] + 1)
+        place = self.sum(index).array
+        return place.astype(int) if place.ndim else int(place)
 
     def big(self, kind: str, body: Formula, below: Formula | None) -> Value:
         value = self.value(body)
@@ -261,19 +265,8 @@ class PrintedFormulas:
     def placed(self, into: Value, value: Value, at: Formula) -> Value:
         """An array with a value at some of its places."""
         assert isinstance(at, Fenced)
-        index = []
-        for each in (row(*each) for _, each in split(parts_of(at.body), ",")):
-            ends = [row(*end) for _, end in split(parts_of(each), "⋯")]
-            if each == Sign(":"):
-                index.append(slice(None))
-            elif len(ends) == 2:
-                first, last = (int(self.value(end).array) for end in ends)
-                index.append(slice(first, last + 1))
-            else:
-                place = np.asarray(self.value(each).array)
-                index.append(place.astype(int) if place.ndim else int(place))
         array = np.array(np.broadcast_to(into.array, self.sizes))
-        array[tuple(index)] = value.array
+        array[tuple(self.part(each) for _, each in split(parts_of(at.body), ","))] = value.array
         return Value(array, into.axes or (None,) * array.ndim)
 
     def condition(self, formula: Formula) -> Value:

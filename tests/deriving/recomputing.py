@@ -68,7 +68,8 @@ class Page(PrintedFormulas):
         for symbol, (node, array) in zip(known, nodes, strict=True):
             axes = tuple(self.letter(size) for size in node.shape)
             self.values[self.dated(symbol)] = Value(array, axes)
-        self.given = dict(list(self.values.items())[-len(cotangents) :])
+        arriving = map(self.dated, known[-len(cotangents) :])
+        self.given = {symbol: self.values[symbol] for symbol in arriving}
 
     def of_input(self, name: str) -> Formula:
         """A result may have the letter of an input, and is primed then."""

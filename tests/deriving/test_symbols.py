@@ -191,7 +191,7 @@ LINES = [
     (swapped, ((3,),), r"b_{t}^{\prime} = b_{t - 1}"),
     # An array that the rounds of a loop inside fill is one throughout.
     (rows_of_states, ((3, 4), ()), r"y_{t, i} = s_{t, i}"),
-    # What a loop inside hands on has the rounds of both, and ends as the round's own.
+    # A value that a loop inside hands on has the rounds of both, and ends as the round's own.
     (state_of_two_loops, ((3, 4, 2), (2,)), r"h_{t, - 1} = h_{t - 1}"),
     (state_of_two_loops, ((3, 4, 2), (2,)), r"h_{t} = h_{t, D - 1}"),
     (state_of_two_loops, ((3, 4, 2), (2,)), r"d h_{t - 1} = d h_{t, - 1}"),

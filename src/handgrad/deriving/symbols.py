@@ -129,14 +129,13 @@ class NodeSymbols:
             for each in change.line or (change.result,):
                 if each.op not in ("const", "size", "input", "part"):
                     self._set(each, change.made)
-            while is_given or (start.name == name and start.op not in ("input", "part")):
+            if is_given:
+                self._set(start, change.before)
+            while start.name == name and start.op not in ("input", "part"):
                 self._set(start, change.before)
                 if start.op not in ("store", "add_at"):
                     break
-                start, is_given = (
-                    start.args[0],
-                    False,
-                )  # the same array, before a part of it was set
+                start = start.args[0]  # the same array, before a part of it was set
             if change.made.time is not None:
                 now = replace(change.made, time=Size.of(loop.counter))
                 self.codes.setdefault(self.at(now), name)
@@ -216,10 +215,10 @@ class NodeSymbols:
         loop: Loop = whole.attrs["loop"]
         if index < loop.carried:
             change = self.carried[id(whole)][index]
+            if change is not None:
+                return self.at(change.after)
             carry = loop.body.inputs[loop.constants + index]
-            if change is None:
-                return self.of(carry) if carry.name else None
-            return self.at(change.after)
+            return self.of(carry) if carry.name else None
         found = self._times.get(id(loop.body.outputs[index]))
         if found is None:
             return None

@@ -27,14 +27,19 @@ def run(
     for n in program.body:
         if n.op in LEAVES:
             continue
-        args = [value_of(a) for a in n.args]
-        if n.op == "loop":
-            known[id(n)] = run_loop(n.attrs["loop"], args, lengths, hold)
-        else:
-            attrs = {k: concrete(v, lengths) for k, v in n.attrs.items()}
-            value = PRIMITIVES[n.op].evaluate(*args, **attrs)
-            known[id(n)] = value if hold is None else hold(n, value)
+        known[id(n)] = evaluated(n, [value_of(a) for a in n.args], lengths, hold)
     return [value_of(n) for n in program.outputs]
+
+
+def evaluated(
+    n: Node, values: Sequence[Any], lengths: Mapping[str, int], hold: Hold | None = None
+) -> Any:
+    """The value of a node on those of its operands; of a loop a tuple, as of run_loop."""
+    if n.op == "loop":
+        return run_loop(n.attrs["loop"], values, lengths, hold)
+    attrs = {k: concrete(v, lengths) for k, v in n.attrs.items()}
+    value = PRIMITIVES[n.op].evaluate(*values, **attrs)
+    return value if hold is None else hold(n, value)
 
 
 def run_loop(

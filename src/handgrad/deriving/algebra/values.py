@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.deriving.algebra.facts import Assumption
-from handgrad.program.node import PRIMITIVES, Node, World, concrete
-from handgrad.program.run import run_loop
+from handgrad.program.node import Node, World, concrete
+from handgrad.program.run import evaluated
 
 #: Two float64 evaluations of one array differ by no more than this share of its largest value.
 SAME: Final = 1e-8
@@ -51,10 +51,7 @@ class Twin:
             return concrete(node.attrs["size"], self.lengths)
         values = [self._values[id(a)][1] for a in node.args]
         with np.errstate(all="ignore"):
-            if node.op == "loop":
-                return run_loop(node.attrs["loop"], values, dict(self.lengths))
-            attrs = {key: concrete(value, self.lengths) for key, value in node.attrs.items()}
-            return PRIMITIVES[node.op].evaluate(*values, **attrs)
+            return evaluated(node, values, self.lengths)
 
     def difference(self, old: Node, new: Node) -> float:
         floor = max((largest(self.value(each)) for each in made_of(old)), default=0.0)

@@ -53,9 +53,7 @@ def add_rule(a: Node, b: Node) -> Simpler:
         return build("subtract", a, b.args[0])
     for x, y in swapped(a, b):
         if (u := half_of_softplus(y)) is not None:
-            wholes = ((v, build("softplus", v)) for v in (u, -u))
-            found = (with_other_half(x, "maximum", v, whole) for v, whole in wholes)
-            return next((each for each in found if each is not None), None)
+            return with_softplus(x, u, "maximum")
     return None
 
 
@@ -63,6 +61,18 @@ def half_of_softplus(node: Node) -> Node | None:
     """The x of log(1 + exp(−|x|)), a half of softplus(x) and of softplus(−x)."""
     if node.op == "softplus" and (u := node.args[0]).op == "negative" and u.args[0].op == "abs":
         return u.args[0].args[0]
+    return None
+
+
+def with_softplus(sum_: Node, x: Node, extreme: str) -> Node | None:
+    """A sum with softplus(x) or softplus(−x) for its term max(x, 0) or max(−x, 0).
+
+    Of min(x, 0) it is −softplus(−x), and of min(−x, 0) −softplus(x).
+    """
+    for u in (x, -x):
+        whole = build("softplus", u) if extreme == "maximum" else -build("softplus", -u)
+        if (found := with_other_half(sum_, extreme, u, whole)) is not None:
+            return found
     return None
 
 
@@ -113,9 +123,7 @@ def subtract_rule(a: Node, b: Node) -> Simpler:
     if b.op == "negative":
         return build("add", a, b.args[0])
     if (u := half_of_softplus(b)) is not None:
-        wholes = ((v, -build("softplus", -v)) for v in (u, -u))
-        found = (with_other_half(a, "minimum", v, whole) for v, whole in wholes)
-        return next((each for each in found if each is not None), None)
+        return with_softplus(a, u, "minimum")
     return None
 
 
