@@ -1,50 +1,45 @@
 """Plant one bug at a time in the backward of every op, and count those found and named.
 
-    python -m benchmarks.planted_bugs [--only layer_norm,...] [--correct 1000] [--no-torch]
+    python -m benchmarks.planted_bugs [--only layer_norm,...] [--every 5] [--details] [--no-torch]
 
-Every single edit of a backward's program is a mutant. Mutants that do not run on the usual
-inputs are left out (Python reports those), and so are those that are the same function: equal to
-the original to 1e-12 on every sample and on random ones, with two random cotangents each; two
-different rational functions agree on random points with probability 0. The rest are checked as
-black boxes: the checker gets the forward, the mutated backward, and the name of the op. A fault is
-named rightly if it has the kind of the edit or the term it concerns, or is another edit that gives
-the same numbers on all samples. For comparison the same mutants go through PyTorch's gradcheck,
-which can say that a gradient is wrong, but not why.
+Every mutant is the op's own file with one expression of its backward changed, or of a function that
+only backward calls: it is checked as a user's pair of functions, with no word of what op it is.
+Mutants that do not run on the usual inputs are left out (Python reports those), and so are those
+that are the same function there: equal to the original to 1e-12 with two random cotangents. A fault
+is named where a cause is told with its line; the line is right where it is the one that was
+changed. The mutations are a list of their own
+(`benchmarks.mutations`), not the checker's. For comparison the same mutants go through PyTorch's
+gradcheck, which can say that a gradient is wrong, but not why.
 """
 
 from __future__ import annotations
 
 import argparse
-import inspect
+import statistics
 import sys
-from collections.abc import Callable, Iterator
+import tempfile
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from inspect import signature
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.mutations import Mutant, mutants
 from handgrad.checking import CheckReport, check
 from handgrad.checking.trial import leaves, like_nested, random_like
 from handgrad.dispatch import engine
 from handgrad.ops import OPS
-from handgrad.ops.samples import (
-    SampleInput,
-    forward_arguments,
-    gradient_names,
-    random_sample_input,
-    sample_inputs,
-)
-from handgrad.program import recorded
-from handgrad.program.edits import Edit, edits
-from handgrad.program.planting import Planted
+from handgrad.ops.samples import forward_arguments, gradient_names, sample_inputs
 
 SEED: Final = 1234
-#: Random samples on which a mutant must equal the original to count as the same function.
-RANDOM: Final = 10
 
 
 @dataclass
@@ -55,7 +50,9 @@ class Count:
     equal: int = 0
     caught: int = 0
     named: int = 0
+    line: int = 0
     torch_caught: int = 0
+    seconds: list[float] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
     misnamed: list[str] = field(default_factory=list)
 
@@ -72,79 +69,70 @@ class Point:
 class Bench:
     """One op: its points, its mutants, and how two backwards are compared."""
 
-    def __init__(self, op: str) -> None:
-        self.op = op
+    def __init__(self, op: str, folder: Path) -> None:
+        self.op, self.folder = op, folder
         self.module = import_module(f"handgrad.ops.{op}")
         rng = np.random.default_rng(SEED)
-        self.samples = sample_inputs(op, rng)
-        drawn = [random_sample_input(op, rng) for _ in range(RANDOM)]
-        self.points = [
-            point for sample in (*self.samples, *drawn) for point in self.points_of(sample, rng)
-        ]
-        self._results: dict[Any, tuple[Any, ...]] = {}
+        self.sample = sample_inputs(op, rng)[0]
+        self.points = list(self._points(rng))
 
-    def points_of(self, sample: SampleInput, rng: np.random.Generator) -> Iterator[Point]:
+    def _points(self, rng: np.random.Generator) -> Iterator[Point]:
         for _ in range(2):
-            args, kwargs = forward_arguments(self.op, sample)
+            args, kwargs = forward_arguments(self.op, self.sample)
             with engine("reference"):
                 y, cache = self.module.forward(*args, **kwargs)
-            dy = random_like(y, rng)
-            yield Point(dy, cache, _several(self.module.backward(dy, cache)))
+                dy = random_like(y, rng)
+                yield Point(dy, cache, _several(self.module.backward(dy, cache)))
 
-    def mutants(self) -> list[Edit]:
-        """Every edit of the usual run, and of runs with settings that take another path, once."""
-        found: dict[Any, Edit] = {}
-        seen: set[Any] = set()
-        for sample, point in zip(self.samples, self.points[::2], strict=False):
-            if sample.situation not in ("usual", "option"):
-                continue
-            program = recorded(self.module.backward, point.dy, point.cache)
-            for edit in edits(program):
-                if edit.key[0] not in seen:
-                    found.setdefault(edit.key, edit)
-            seen |= {edit.key[0] for edit in found.values()}
-        return list(found.values())
+    def mutants(self) -> list[Mutant]:
+        source = Path(str(self.module.__file__)).read_text("utf-8")
+        return list(mutants(source, "backward", "forward", decorator="operation"))
 
-    def planted(self, edit: Edit) -> Callable[..., Any]:
-        return Planted(self.module.backward, edit)
+    def planted(self, mutant: Mutant, number: int) -> ModuleType:
+        """The op's file with the mutant in it, as a module of its own."""
+        name = f"{self.op}_{number}"
+        path = self.folder / f"{name}.py"
+        path.write_text(mutant.source, "utf-8")
+        spec = spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        return module
 
-    def results(self, edit: Edit) -> tuple[Any, ...]:
-        """The results of the backward with this edit at every point, or the exception's name."""
-        if edit.key not in self._results:
-            planted = self.planted(edit)
-            self._results[edit.key] = tuple(_result(planted, point) for point in self.points)
-        return self._results[edit.key]
+    def runs(self, module: ModuleType) -> bool:
+        return not isinstance(_result(module, self.points[0]), str)
 
-    def is_right(self, edit: Edit) -> bool:
-        rights = (point.gradients for point in self.points)
-        return all(_equal(a, b) for a, b in zip(self.results(edit), rights, strict=True))
+    def is_right(self, module: ModuleType) -> bool:
+        return all(_equal(_result(module, point), point.gradients) for point in self.points)
 
-    def same(self, one: Edit, other: Edit) -> bool:
-        """True where two mutants are one function, as far as all points show."""
-        return all(
-            _equal(a, b) for a, b in zip(self.results(one), self.results(other), strict=True)
-        )
-
-    def runs(self, edit: Edit) -> bool:
-        return not isinstance(self.results(edit)[0], str)
+    def report(self, module: ModuleType) -> CheckReport:
+        args, kwargs = forward_arguments(self.op, self.sample)
+        target = module.forward, module.backward
+        if any(isinstance(each, np.random.Generator) for each in args):  # it draws its mask
+            return check(target, like=self.op, seed=SEED)
+        given = dict(zip(signature(module.forward).parameters, args, strict=False))
+        arrays = [each for each in given.values() if isinstance(each, np.ndarray)]
+        settings = {name: each for name, each in given.items() if isinstance(each, int | float)}
+        wrt = gradient_names(self.op)
+        return check(target, *arrays, wrt=wrt, seed=SEED, **settings, **kwargs)
 
 
 def _several(gradients: Any) -> tuple[Any, ...]:
     return gradients if isinstance(gradients, tuple) else (gradients,)
 
 
-def _result(function: Callable[..., Any], point: Point) -> Any:
+def _result(module: ModuleType, point: Point) -> Any:
     try:
         with np.errstate(all="ignore"):
-            return _several(function(point.dy, point.cache))
+            return _several(module.backward(point.dy, point.cache))
     except Exception as error:
         return type(error).__name__
 
 
 def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, str) or isinstance(other, str):
-        return bool(isinstance(one, str) and isinstance(other, str))
-    if len(one) != len(other):
+    if isinstance(one, str) or len(one) != len(other):
         return False
     for a, b in zip(one, other, strict=True):
         if a is None or b is None:
@@ -160,54 +148,52 @@ def _equal(one: Any, other: Any) -> bool:
     return True
 
 
-def measure(op: str, *, with_torch: bool) -> Count:
-    bench, count = Bench(op), Count()
-    mutants = bench.mutants()
-    for mutant in mutants:
-        if not bench.runs(mutant):
+def measure(op: str, folder: Path, *, every: int, with_torch: bool) -> Count:
+    bench, count = Bench(op, folder), Count()
+    for number, mutant in enumerate(bench.mutants()[::every]):
+        try:
+            module = bench.planted(mutant, number)
+        except Exception:  # a default or a decorator that does not stand the change
             continue
-        if bench.is_right(mutant):
+        if not bench.runs(module):
+            continue
+        if bench.is_right(module):
             count.equal += 1
             continue
         count.mutants += 1
-        label = f"{op}, line {mutant.line}: {mutant.kind}, {mutant.part}"
-        report = check(bench.planted(mutant), like=op, seed=SEED)
+        label = f"{op}, line {mutant.line}: {mutant.told}"
+        started = time.perf_counter()
+        report = bench.report(module)
+        count.seconds.append(time.perf_counter() - started)
         if report.ok:
             count.missed.append(label)
         else:
-            count.caught += 1
-            if _named(bench, mutants, mutant, report):
-                count.named += 1
-            else:
-                fault = report.faults[0]
-                count.misnamed.append(
-                    f"{label}\n    reported: {fault.kind}, {fault.term}: {fault.message}"
-                )
+            _judge(count, mutant, report, label)
         if with_torch:
-            count.torch_caught += _caught_by_torch(bench, mutant)
+            count.torch_caught += _caught_by_torch(bench, module)
     return count
 
 
-def _named(bench: Bench, mutants: list[Edit], planted: Edit, report: CheckReport) -> bool:
-    reported = {
-        each for fault in report.faults for each in ((fault.kind, fault.term), *fault.alternatives)
-    }
-    if any(kind == planted.kind or (term and term == planted.part) for kind, term in reported):
-        return True
-    return any(
-        (other.kind, other.part) in reported and bench.same(other, planted) for other in mutants
-    )
+def _judge(count: Count, mutant: Mutant, report: CheckReport, label: str) -> None:
+    count.caught += 1
+    causes = [fault for fault in report.faults if fault.line and fault.confidence > 0.0]
+    is_line = any(fault.line in mutant.lines for fault in report.faults)
+    count.named += bool(causes)
+    count.line += is_line
+    if not causes or not is_line:
+        fault = (causes or report.faults)[0]
+        count.misnamed.append(f"{label}\n    reported: {fault.message}")
 
 
-def _caught_by_torch(bench: Bench, mutant: Edit) -> bool:
+def _caught_by_torch(bench: Bench, module: ModuleType) -> bool:
     """torch.autograd.gradcheck, at its defaults, on the usual inputs."""
     import torch
 
-    sample = bench.samples[0]
+    sample = bench.sample
     names = gradient_names(bench.op)
     order = list(sample.arrays)
 
-    class Mutant(torch.autograd.Function):
+    class Wrong(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *tensors: Any) -> Any:
             arrays = (tensor.detach().numpy() for tensor in tensors)
@@ -222,7 +208,7 @@ def _caught_by_torch(bench: Bench, mutant: Edit) -> bool:
         def backward(ctx: Any, *dys: Any) -> Any:
             flat = iter(dys)
             dy = like_nested(ctx.y, lambda _: next(flat).numpy())
-            found = _several(bench.planted(mutant)(dy, ctx.cache))
+            found = _several(module.backward(dy, ctx.cache))
             by_name = dict(zip(names, found, strict=True))
             return tuple(
                 torch.from_numpy(np.array(by_name[name])) if name in by_name else None
@@ -234,40 +220,16 @@ def _caught_by_torch(bench: Bench, mutant: Edit) -> bool:
         tensor = torch.from_numpy(np.array(array))
         tensors.append(tensor.requires_grad_() if name in names else tensor)
     try:
-        return not torch.autograd.gradcheck(Mutant.apply, tensors, raise_exception=False)
+        return not torch.autograd.gradcheck(Wrong.apply, tensors, raise_exception=False)
     except Exception:  # a wrong shape, which torch refuses itself
         return True
-
-
-def false_alarms(cases: int) -> list[str]:
-    """Correct ops on random inputs, float32 included, half of them by their kernels."""
-    rng = np.random.default_rng(SEED)
-    found = []
-    for number in range(cases):
-        op = OPS[number % len(OPS)]
-        sample = random_sample_input(op, rng)
-        module = import_module(f"handgrad.ops.{op}")
-        keyword = {n: a for n, a in sample.arrays.items() if _keyword_only(module, n)}
-        names = list(inspect.signature(module.forward).parameters)
-        last = max(names.index(name) for name in sample.arrays if name not in keyword)
-        inputs = [sample.arrays.get(name) for name in names[: last + 1]]
-        with engine("auto" if number // len(OPS) % 2 else "reference"):
-            report = check(op, *inputs, seed=number, **keyword, **sample.options)
-        if not report.ok:
-            found.append(f"{op}, {sample.label}, seed {number}: {report.faults[0].message}")
-    return found
-
-
-def _keyword_only(module: Any, name: str) -> bool:
-    parameter = inspect.signature(module.forward).parameters[name]
-    return parameter.kind is inspect.Parameter.KEYWORD_ONLY
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--only", default=",".join(OPS), help="ops, with commas between")
-    parser.add_argument("--correct", type=int, default=1000, help="correct cases to try")
+    parser.add_argument("--every", type=int, default=1, help="every so many-th mutant alone")
     parser.add_argument("--no-torch", action="store_true", help="leave PyTorch's gradcheck out")
     parser.add_argument("--details", action="store_true", help="list what was missed or misnamed")
     given = parser.parse_args()
@@ -276,7 +238,11 @@ def main() -> None:
         sys.exit(f"planted_bugs: --only has {unknown[0]!r}; allowed: {', '.join(OPS)}")
     with_torch = not given.no_torch and find_spec("torch") is not None
     console = Console()
-    counts = {op: measure(op, with_torch=with_torch) for op in given.only.split(",")}
+    with tempfile.TemporaryDirectory() as folder:
+        counts = {
+            op: measure(op, Path(folder), every=given.every, with_torch=with_torch)
+            for op in given.only.split(",")
+        }
     console.print(_table(counts, with_torch))
     if given.details:
         for count in counts.values():
@@ -284,35 +250,37 @@ def main() -> None:
                 console.print(f"missed: {label}", markup=False)
             for label in count.misnamed:
                 console.print(f"misnamed: {label}", markup=False)
-    if given.correct:
-        alarms = false_alarms(given.correct)
-        console.print(f"false alarms on {given.correct} correct cases: {len(alarms)}")
-        for label in alarms:
-            console.print(f"  {label}", markup=False)
 
 
 def _table(counts: dict[str, Count], with_torch: bool) -> Table:
     table = Table(title="Planted bugs", title_justify="left")
     table.add_column("op")
-    for column in ("mutants", "equal, left out", "caught", "named", "gradcheck caught, named 0"):
-        if with_torch or not column.startswith("gradcheck"):
-            table.add_column(column, justify="right")
+    columns = ("mutants", "equal, left out", "caught", "named", "line right", "median s", "worst s")
+    for column in (*columns, *(["gradcheck caught, named 0"] if with_torch else [])):
+        table.add_column(column, justify="right")
     total = Count()
     for op, count in counts.items():
         table.add_row(op, *_cells(count, with_torch))
-        for name in ("mutants", "equal", "caught", "named", "torch_caught"):
+        for name in ("mutants", "equal", "caught", "named", "line", "torch_caught"):
             setattr(total, name, getattr(total, name) + getattr(count, name))
+        total.seconds += count.seconds
     table.add_section()
     table.add_row("all", *_cells(total, with_torch))
     share = max(total.mutants, 1)
-    percent = ["", "", f"{total.caught / share:.1%}", f"{total.named / share:.1%}"]
-    table.add_row("", *percent, *([f"{total.torch_caught / share:.1%}"] if with_torch else []))
+    parts = [f"{part / share:.1%}" for part in (total.caught, total.named, total.line)]
+    torch = [f"{total.torch_caught / share:.1%}"] if with_torch else []
+    table.add_row("", "", "", *parts, "", "", *torch)
     return table
 
 
 def _cells(count: Count, with_torch: bool) -> list[str]:
-    cells = [count.mutants, count.equal, count.caught, count.named]
-    return [str(cell) for cell in (*cells, *([count.torch_caught] if with_torch else []))]
+    cells = [count.mutants, count.equal, count.caught, count.named, count.line]
+    times = [statistics.median(count.seconds), max(count.seconds)] if count.seconds else [0.0, 0.0]
+    return [
+        *map(str, cells),
+        *(f"{each:.1f}" for each in times),
+        *([str(count.torch_caught)] if with_torch else []),
+    ]
 
 
 if __name__ == "__main__":

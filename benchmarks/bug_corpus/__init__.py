@@ -1,8 +1,7 @@
 """Wrong backwards written by hand, the way people write them, each beside its right sibling.
 
-Planted bugs (`benchmarks.planted_bugs`) are edits of programs (`handgrad.program`), and the checker
-explains a wrong gradient by the same edits. These were written without either, so they
-say what the checker does with code that it has never seen.
+Planted bugs (`benchmarks.planted_bugs`) are made by a list of mutations. These were written without
+one, so they say what the checker does with what people do.
 """
 
 from __future__ import annotations

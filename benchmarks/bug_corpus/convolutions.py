@@ -245,7 +245,7 @@ CONV1D = Exercise(
         Bug(
             conv1d_first_tap_left_out,
             "the loop starts at tap 1",
-            kinds("term missing", "some rows"),
+            kinds("term missing", "some rows", "shifted"),
             ("x", "weight"),
         ),
     ),

@@ -51,7 +51,7 @@ SOFTMAX = Exercise(
         Bug(
             softmax_diagonal_only,
             "p (1 − p): only the diagonal of the Jacobian; the sum over the row is not taken",
-            kinds("not reduced"),
+            kinds("not reduced", "term missing", "other derivative"),
             ("x",),
         ),
         Bug(softmax_without_sum_term, "the Σ term is left out", kinds("term missing"), ("x",)),

@@ -118,14 +118,14 @@ LAYER_NORM = Exercise(
             "both mean terms of dx are left out",
             kinds("term missing"),
             ("x",),
-            ("mean",),
+            ("mean", "μ"),
         ),
         Bug(
             layernorm_without_variance_term,
             "the term of dx that comes from the variance is left out",
             kinds("term missing"),
             ("x",),
-            ("x_hat", "xhat", "x̂"),
+            ("x_hat", "xhat", "x̂", "var"),
         ),
         Bug(
             layernorm_plus_mean,

@@ -9,26 +9,9 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.checking.trial import random_like
 from handgrad.layers import Layer
-from handgrad.ops.samples import forward_arguments, sample_inputs
-from handgrad.program import recorded
-from handgrad.program.edits import edits
-from handgrad.program.planting import Planted
 
 OPS = ("rnn", "leaky_rnn", "lstm", "gru")
-
-
-def planted(op: str, situation: str, kind: str, part: str) -> Callable[..., Any]:
-    """The op's backward with one edit, found in the run of its first sample of this situation."""
-    module = getattr(hg.ops, op)
-    rng = np.random.default_rng(0)
-    sample = next(each for each in sample_inputs(op, rng) if each.situation == situation)
-    args, kwargs = forward_arguments(op, sample)
-    y, cache = module.forward.reference(*args, **kwargs)
-    program = recorded(module.backward, random_like(y, rng), cache)
-    edit = next(e for e in edits(program) if (e.kind, e.part) == (kind, part))
-    return Planted(module.backward, edit)
 
 
 @pytest.mark.parametrize("op", OPS)
@@ -37,33 +20,6 @@ def test_an_op_is_right_in_every_situation(op: str) -> None:
     assert report.ok, report
     assert {trial.verdict for trial in report.trials} == {"right"}
     assert any("float32" in row.method for row in report.gradients)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("op", "situation", "kind", "part"),
-    [
-        ("rnn", "usual", "term missing", "dh"),
-        ("rnn", "masked rows", "wrong branch", "active[:, t, :]"),
-        ("lstm", "usual", "factor missing", "o"),
-        ("lstm", "usual", "wrong sign", "dy_run[:, t, :]"),
-        ("lstm", "masked rows", "mask forgotten", "active"),
-        ("gru", "usual", "factor missing", "u"),
-        ("leaky_rnn", "usual", "scale missing", "α"),
-    ],
-)
-def test_a_planted_bug_is_named(op: str, situation: str, kind: str, part: str) -> None:
-    report = hg.check(planted(op, situation, kind, part), like=op)
-    reported = {(fault.kind, fault.term) for fault in report.faults}
-    assert (kind, part) in reported, report
-
-
-@pytest.mark.slow
-def test_a_gradient_behind_one_that_is_not_given_is_named() -> None:
-    """Without a projection, dweight_hr is None, and dh0 comes behind it."""
-    report = hg.check(planted("lstm", "usual", "stale variable", "dh_n for dh"), like="lstm")
-    (fault,) = (fault for fault in report.faults if fault.gradient == "h0")
-    assert fault.kind == "stale variable"
 
 
 def test_another_forward_is_told() -> None:

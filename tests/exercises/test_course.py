@@ -25,17 +25,25 @@ MISTAKES = {
         ("dx = np.where(keep, dy / (1 - P), 0)", "dx = np.where(keep, dy, 0)", "x/0.75 with"),
     ],
     "linear": [
-        ("dy.sum(axis=0)", "dy", "is not taken: the values stay as they are"),
-        ("dy.sum(axis=0)", "dy.mean(axis=0)", "dbias: mean(dy) should be a sum"),
+        ("dy.sum(axis=0)", "dy", "is not summed over axis 0"),
+        ("dy.sum(axis=0)", "dy.mean(axis=0)", "mean(dy) should be a sum"),
         ("dy.T @ x", "x.T @ dy", "dweight: is transposed"),
         ("dx, dweight, dbias\n", "dweight, dx, dbias\n", "dx: is the gradient of weight"),
     ],
     "softmax": [
-        ("y * (dy - (y * dy).sum(axis=-1, keepdims=True))", "y * dy", "−sum(y dy) is missing"),
-        ("y * (dy - (y * dy).sum(axis=-1, keepdims=True))", "dy * y * (1 - y)", "is not taken"),
+        (
+            "y * (dy - (y * dy).sum(axis=-1, keepdims=True))",
+            "y * dy",
+            "−y sum(y dy) of softmax's backward",
+        ),
+        (
+            "y * (dy - (y * dy).sum(axis=-1, keepdims=True))",
+            "dy * y * (1 - y)",
+            "each output depends on all inputs",
+        ),
     ],
     "cross_entropy": [
-        (" / len(p)", "", "dx: the factor 1/p.shape[0] is missing"),
+        (" / len(p)", "", "the factor 1/p.shape[0] is missing in dx"),
         ("(p - one_hot)", "p", "dx: the term −one_hot is missing beside p"),
         ("(p - one_hot)", "p * (1 - p)", "slope of one probability by its own score"),
         ("(p - one_hot)", "-one_hot / p", "it still has to go through softmax"),

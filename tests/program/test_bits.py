@@ -13,12 +13,13 @@ import pytest
 
 from handgrad.ops import OPS
 from handgrad.ops.samples import forward_arguments, sample_inputs
-from handgrad.program import Node, Program, mapped, node, recorded, rerun
+from handgrad.program import Node, Program, mapped, node, recorded
 from handgrad.program.loops import rolled
 from handgrad.program.run import run
 from handgrad.program.sizes import Size
 from handgrad.program.trace import Tracer, unwrap
 from handgrad.program.trace import run as trace
+from tests.program.rerunning import rerun
 from tests.tolerances import assert_close
 
 

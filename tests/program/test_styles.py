@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from handgrad.program import Node, Recorder, mapped, recorded, rerun, values_of
+from handgrad.program import Node, Recorder, mapped, recorded, values_of
 from tests.program import styles
+from tests.program.rerunning import rerun
 from tests.program.test_bits import bits, check
 
 RNG = np.random.default_rng(0)

@@ -22,7 +22,6 @@ from handgrad.checking.subject import CheckedTarget
 from handgrad.checking.trial import TrialRun, close, like_nested, numeric_gradient, run, size_of
 from handgrad.checking.work import Work
 from handgrad.forward_backward import ForwardBackward
-from handgrad.program import Execution, Program, as_execution
 
 #: Elements of a gradient that are computed one by one where no formula is at hand.
 _ELEMENTS: Final = 2000
@@ -58,8 +57,7 @@ def causes(
     with functions.context():
         every, runs = wrong + formless, (done, second)
         draws = draws_of(subject, functions, runs, every, setup, rng, seen, compared=compared)
-        given = functions.gradients, setup.situation, Work(_HYPOTHESES)
-        faults = [*malformed, *diagnose(wrong, draws, *given)]
+        faults = [*malformed, *diagnose(wrong, draws, setup.situation, Work(_HYPOTHESES))]
         if seen is not None:
             (own,) = rng.spawn(1)  # so that inputs of later situations stay those of the seed
             none = list[Told]()
@@ -109,25 +107,22 @@ def draws_of(
     *,
     compared: bool,
 ) -> tuple[Draw, ...]:
-    """The gradients found and right, and the runs of the op's backward where it is known.
+    """The gradients found and right.
 
     Right are the op's own, those of a derivation that differences bear out, or differences.
     """
     rights: list[dict[str, Any]] = []
     tolerances: list[dict[str, float]] = []
-    of_op: list[Program | None] = []
     for done in runs:
         if compared:
-            right, program = subject.right(functions, done, setup)
+            right = subject.right(functions, done, setup)
             allowed = {name: 1e-12 * size_of(right[name]) for name in right}
         else:
             numeric = {name: _right(functions, seen, done, name, rng) for name in wrong}
             right = {name: gradient for name, (gradient, _) in numeric.items()}
             allowed = {name: bound for name, (_, bound) in numeric.items()}
-            program = None
         rights.append(right)
         tolerances.append(allowed)
-        of_op.append(program)
     return tuple(
         Draw(
             done.arrays,
@@ -136,11 +131,8 @@ def draws_of(
             {name: done.gradients[name] for name in functions.gradients},
             right,
             allowed,
-            op_run,
         )
-        for done, right, allowed, op_run in zip(
-            runs, rights, tolerances, _alike(of_op), strict=True
-        )
+        for done, right, allowed in zip(runs, rights, tolerances, strict=True)
     )
 
 
@@ -158,12 +150,3 @@ def _right(
     if derived is not None:
         return derived
     return numeric_gradient(functions, done, name, _ELEMENTS, rng)
-
-
-def _alike(programs: list[Program | None]) -> list[Execution | None]:
-    """All as runs of the first, or none where they took different ways."""
-    first = programs[0]
-    if first is None:
-        return [None] * len(programs)
-    runs = [None if each is None else as_execution(first, each) for each in programs]
-    return [None] * len(programs) if any(each is None for each in runs) else runs

@@ -14,7 +14,6 @@ from handgrad.checking import sample_inputs
 from handgrad.checking.attempts import attempt
 from handgrad.checking.contents import guard_of
 from handgrad.checking.conventions import TARGET
-from handgrad.checking.diagnosis import explained_exception
 from handgrad.checking.functions import selected
 from handgrad.checking.kinks import beside, noises
 from handgrad.checking.localisation import parts
@@ -40,7 +39,6 @@ from handgrad.checking.trial import (
     malformed,
     not_finite,
     other_types,
-    random_like,
     run,
     same_outputs,
     size_of,
@@ -50,7 +48,6 @@ from handgrad.checking.work import Work
 from handgrad.errors import ArgumentError
 from handgrad.forward_backward import ForwardBackward
 from handgrad.layers import Layer
-from handgrad.program import Execution
 
 #: The method for gradients where differences at the point itself say nothing.
 BESIDE: Final = "gradients beside the point"
@@ -299,7 +296,7 @@ class Checker:
         """Gradients that differ from the op's own although their directional derivative agreed."""
         if not self.is_compared(setup):
             return ()
-        right, _ = self.subject.right(functions, done, setup)
+        right = self.subject.right(functions, done, setup)
         return tuple(
             name
             for name in functions.gradients
@@ -456,15 +453,6 @@ class Checker:
         if forward_raised and (self.subject.op is None or not self.subject.is_ops_own):
             self.trials.append(TrialRow(setup.title, "does not apply", ""))
             return
-        if fault.kind == "raises" and self.subject.op is not None and not forward_raised:
-            y, _ = self.subject.op.forward(setup)
-            _, program = self.subject.op.gradients(setup, random_like(y, self.rng))
-            search = partial(explained_exception, found.__cause__, Execution(program))
-            if explanation := attempt(search, None):
-                edit, phrase = explanation
-                message = f"{fault.message}; so it does where {phrase}"
-                alternatives = ((edit.kind, edit.part),)
-                fault = replace(fault, message=message, confidence=0.5, alternatives=alternatives)
         self.situation_fault(fault, setup)
 
     def wrong_here(
@@ -475,7 +463,7 @@ class Checker:
             y, _ = self.subject.op.forward(setup)
             if not same_outputs(done.y, y, rtol=1e-7, atol=1e-9):
                 return []  # another forward there, by choice: not the same gradient either
-            right, _ = self.subject.right(functions, done, setup)
+            right = self.subject.right(functions, done, setup)
             wrong = [name for name in names if self.differs(functions, done, name, right[name])]
             if wrong or not setup.smooth:
                 return wrong

@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking.attempts import Inapplicable
-from handgrad.program import Execution
 from handgrad.program.text import symbol
 
 Array = np.ndarray
@@ -34,8 +33,6 @@ class Draw:
     found: Mapping[str, Any]
     right: Mapping[str, Array]
     tolerances: Mapping[str, float]
-    #: The run of the op's own backward, where the op is known.
-    op_run: Execution | None = None
 
     def agrees(self, name: str, predicted: Any, *, with_found: bool = True) -> bool:
         """Return whether backward gave the prediction (or, if not `with_found`, it is right)."""
@@ -65,8 +62,7 @@ class Draw:
 class Explanation:
     """A cause that reproduces the numbers: `predict` gives what it would have made of a draw.
 
-    `cost` ranks: a simple cause before a contrived one. `spoils` tells whether another gradient,
-    which is right, would be wrong by it.
+    `cost` ranks: a simple cause before a contrived one.
     """
 
     kind: str
@@ -74,7 +70,6 @@ class Explanation:
     phrase: str
     cost: float
     predict: Callable[[Draw], Any] = field(repr=False)
-    spoils: Callable[[], bool] = field(default=lambda: False, repr=False)
 
 
 def explains(explanation: Explanation, name: str, draws: tuple[Draw, ...]) -> bool:

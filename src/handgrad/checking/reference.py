@@ -13,11 +13,10 @@ from handgrad.checking.functions import forward_backward
 from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.trial import backward
 from handgrad.dispatch import engine
-from handgrad.program import Program, recorded
 
 
 class KnownOp:
-    """An op's own forward, gradients and the program of its backward."""
+    """An op's own forward and gradients."""
 
     def __init__(self, module: ModuleType) -> None:
         self.module = module
@@ -37,16 +36,15 @@ class KnownOp:
             result: tuple[Any, Any] = functions.forward(*given)
         return result
 
-    def gradients(self, setup: Setup, dy: Any) -> tuple[dict[int, Any], Program]:
-        """The gradients for this cotangent by the inputs' positions, and the backward's program."""
+    def gradients(self, setup: Setup, dy: Any) -> dict[int, Any]:
+        """The gradients for this cotangent by the inputs' positions."""
         positional, keyword = by_kind(self.module, setup)
         inputs = _arrays(positional)
         functions = forward_backward(self.module, inputs, options=self.options(setup, keyword))
         _, cache = self.forward(setup)
         with engine("reference"):
             found = backward(functions, dy, cache)
-            by_position = {functions.inputs.index(name): each for name, each in found.items()}
-            return by_position, recorded(self.module.backward, dy, cache)
+        return {functions.inputs.index(name): each for name, each in found.items()}
 
 
 def _arrays(positional: dict[str, Any]) -> list[Any]:

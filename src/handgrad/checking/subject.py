@@ -118,14 +118,12 @@ class CheckedTarget:
         message = f"forward is not that of {name}: {what}"
         return [Fault("", "forward differs", "", message, 1.0, setup.situation)]
 
-    def right(
-        self, functions: ForwardBackward, done: TrialRun, setup: Setup
-    ) -> tuple[dict[str, Any], Any]:
-        """The known op's gradients by the target's names, and the program of its backward."""
+    def right(self, functions: ForwardBackward, done: TrialRun, setup: Setup) -> dict[str, Any]:
+        """The known op's gradients by the target's names."""
         assert self.op is not None
-        gradients, program = self.op.gradients(setup, done.dy)
+        gradients = self.op.gradients(setup, done.dy)
         named = {functions.inputs[position]: each for position, each in gradients.items()}
-        return {name: named[name] for name in functions.gradients}, program
+        return {name: named[name] for name in functions.gradients}
 
     def applies(self, setup: Setup) -> bool:
         """Return whether the target, which may be less general, takes inputs of a known op."""

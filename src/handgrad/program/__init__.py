@@ -17,14 +17,13 @@ from handgrad.program.nodes import (
     leaves,
     mapped,
     reachable,
+    values_of,
 )
 from handgrad.program.recorder import Recorder
-from handgrad.program.running import Execution, as_execution, rerun, values_of
 
 __all__ = [
     "Assignment",
     "Branch",
-    "Execution",
     "Frame",
     "Node",
     "Program",
@@ -32,12 +31,10 @@ __all__ = [
     "Recorder",
     "Round",
     "Site",
-    "as_execution",
     "leaves",
     "mapped",
     "reachable",
     "recorded",
-    "rerun",
     "values_of",
 ]
 

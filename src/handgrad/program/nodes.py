@@ -158,42 +158,6 @@ class Program:
     def inputs(self) -> tuple[Node, ...]:
         return tuple(node for node in self.nodes if node.op == "input")
 
-    def named_before(self, node: Node) -> dict[str, Node]:
-        """The nodes that the names of the node's function stand for just before it."""
-        return self.names_at(node.frame, node.number, node.rounds)
-
-    def names_at(self, frame: Frame, number: int, rounds: tuple[Round, ...]) -> dict[str, Node]:
-        """The nodes that names stand for in a frame when there are so many nodes.
-
-        Also parts of what it was called with, such as cache['out'] and self.s, and items of lists
-        at the variable of a loop around it, such as hs[t] and hs[t − 1], but not at a fixed number.
-        """
-        if frame is self.frame:
-            met = list(leaves(dict(self.arguments)))
-        else:
-            met = [each for each in self.inputs if each.frame is frame]
-        found = {each.name: each for each in met if not each.name[-2:-1].isdecimal()}
-        lists: dict[str, Any] = {}
-        variables: dict[str, int] = {}
-        for each in self.assignments:
-            if each.made > number:
-                break
-            if each.frame is not frame:
-                continue
-            if isinstance(each.value, Node):
-                found[each.name] = each.value
-            elif isinstance(each.value, tuple | list):
-                lists[each.name] = each.value
-            elif type(each.value) is int and each.rounds and each.rounds == rounds:
-                variables[each.name] = each.value
-        for name, items in lists.items():
-            for variable, at in variables.items():
-                for back, said in ((0, ""), (1, " − 1")):
-                    item = items[at - back] if 0 <= at - back < len(items) else None
-                    if isinstance(item, Node):
-                        found[f"{name}[{variable}{said}]"] = item
-        return found
-
     @cached_property
     def users(self) -> dict[Node, list[Node]]:
         """The nodes that read each node, in order."""
@@ -255,3 +219,10 @@ def mapped(change: Callable[[Any], Any], nested: Any) -> Any:
     if isinstance(nested, slice):
         return slice(*(mapped(change, each) for each in (nested.start, nested.stop, nested.step)))
     return change(nested)
+
+
+def values_of(nested: Any, found: Mapping[Node, Any] = MappingProxyType({})) -> Any:
+    """The structure with the nodes' values: those that were found, or else those of the run."""
+    return mapped(
+        lambda each: found.get(each, each.value) if isinstance(each, Node) else each, nested
+    )

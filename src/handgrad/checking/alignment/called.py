@@ -12,13 +12,15 @@ import numpy as np
 
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.spellings import flipped
-from handgrad.checking.alignment.variants import Variant, option
+from handgrad.checking.alignment.variants import Variant, binary, option
 from handgrad.checking.alignment.wording import said
 
 _REDUCING: Final = ("sum", "mean", "max", "min", "prod", "var", "std", "cumsum", "concatenate")
 #: Functions that add or multiply up along an axis, and what that is called.
 _CUMULATIVE: Final = frozenset({"cumsum", "cumulative_sum", "cumprod", "cumulative_prod"})
 _AXIS: Final = ("axis", "dim")
+#: Functions of an array and a number that an activation is written with.
+_CLIPPED: Final = ("maximum", "fmax", "clip", "relu")
 #: Methods that change no value but for rounding it.
 _ROUNDING: Final = frozenset(
     {"astype", "float16", "float32", "bfloat16", "half", "round", "around", "rint"}
@@ -62,6 +64,8 @@ def of_call(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
     is_method = owner is not None and scope.array(owner) is not None
     operand = owner if is_method else node.args[0] if node.args else None
+    if name in _CLIPPED and len(node.args) == 2:
+        yield from _decided_elsewhere(node, scope)
     for other in _FUNCTIONS.get(name, ()):
         func = copy.deepcopy(node.func)
         if isinstance(func, ast.Attribute):
@@ -132,6 +136,20 @@ def of_call(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
         func = ast.Name("reversed", ast.Load())
         new = ast.Call(func, [node], [])
         yield new, "flipped", said(node), "the order of {} should be reversed"
+
+
+def _decided_elsewhere(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
+    """What passes where another array is positive, for what passes where it is so itself."""
+    own = [each for each in node.args if not isinstance(each, ast.Constant)]
+    array = scope.array(own[0]) if len(own) == 1 else None
+    if array is None or not array.ndim:
+        return
+    for other, value in scope.atoms:
+        if value.shape == array.shape and value.dtype.kind == "f" and said(other) != said(own[0]):
+            mask = ast.Compare(other, [ast.Gt()], [ast.Constant(0)])
+            phrase = f"{said(other)} decides what passes, and not {said(own[0])} itself: {{}}"
+            new = binary(own[0], ast.Mult(), mask)
+            yield new, "mask forgotten", f"the mask ({said(mask)})", phrase
 
 
 def _from_the_end(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
@@ -42,14 +42,16 @@ from handgrad.checking.alignment.meant import (
 )
 from handgrad.checking.alignment.pieces import CodePiece, Function
 from handgrad.checking.alignment.replacing import bounds, is_branch, of_bound, of_expression
-from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.scope import CallScope, is_pure
 from handgrad.checking.alignment.spellings import added_at
-from handgrad.checking.alignment.variants import SIGN, Variant
+from handgrad.checking.alignment.variants import SIGN, Variant, names_in
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.attempts import attempted
 
 #: Kinds of which the part is a term of a sum.
 _OF_TERMS: Final = ("term missing", "wrong sign", "extra term")
+#: Kinds of which the part is a factor.
+_FACTORS: Final = ("factor missing", "mask forgotten", "activation derivative forgotten")
 #: The words of a factor that is a window, whatever its index: it stands elsewhere as it is.
 _WINDOW: Final = 1.5
 #: The same of a number that forward has.
@@ -113,6 +115,7 @@ def _of_function(
             yield from _of_statement(place, statement, following, scope)
             yield from _as_forward(statement, borrowed, scope)
             yield from _scaled(place, statement, scope)
+            yield from _from_here_on(place, statement, scope)
         own = _header(statement)
         if inserted:
             yield from _insertions(own, statement, scope, borrowed)
@@ -304,6 +307,62 @@ def _scaled(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Cha
             new = Both([statement, ast.AugAssign(changed, op, other)])
             phrase = f"the factor {label} of {said(name)} is missing"
             yield Change(place, new, "scale missing", label, phrase, statement)
+
+
+def _from_here_on(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Change]:
+    """A line before one, by which a variable that several lines read on gains a factor.
+
+    One that is read before as it is, or is an argument: else the line that sets it lacks the same.
+    """
+    body = scope.function.body
+    if not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return) or not isinstance(
+        body, list
+    ):
+        return
+    lines = [each for _, each in statements(body)]
+    before, after = _split(lines, statement)
+    arguments = {each.arg for each in scope.function.args.args}
+    for name in sorted(_computed_with(statement)):
+        set_before = [each for each in before if name in names_in(each, ast.Store)]
+        earlier = any(name in names_in(each, ast.Load) for each in before)
+        later = any(name in names_in(each, ast.Load) for each in after)
+        own: ast.expr = ast.Name(name, ast.Load())
+        array = scope.array(own)
+        if not later or not (earlier or (name in arguments and not set_before)):
+            continue
+        if array is None or not array.ndim or array.dtype.kind != "f":
+            continue
+        for new, kind, part, phrase in attempted(inserted_at(own, array, scope, is_part=False)):
+            if kind in _FACTORS:
+                line = ast.Assign([ast.Name(name, ast.Store())], new)
+                said_so = f"{phrase.replace('{}', part)}, here and below"
+                yield Change(place, Both([line, statement]), kind, part, said_so, statement)
+
+
+def _computed_with(statement: ast.stmt) -> set[str]:
+    """The variables whose values a statement computes with: not those it asks for a size alone."""
+    found: set[str] = set()
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        match waiting.pop():
+            case ast.Name(name, ast.Load()):
+                found.add(name)
+            case ast.Attribute(_, "shape" | "size" | "ndim" | "dtype"):
+                pass
+            case ast.Call() as call if not is_pure(call):
+                pass
+            case other:
+                waiting += ast.iter_child_nodes(other)
+    return found
+
+
+def _split(
+    lines: Sequence[ast.stmt], statement: ast.stmt
+) -> tuple[Sequence[ast.stmt], Sequence[ast.stmt]]:
+    """The lines before a statement and those behind it, without loops and conditions as such."""
+    simple = [each for each in lines if isinstance(each, ast.Assign | ast.AugAssign | ast.Return)]
+    at = next((i for i, each in enumerate(simple) if each is statement), len(simple))
+    return simple[:at], simple[at + 1 :]
 
 
 def _insertions(

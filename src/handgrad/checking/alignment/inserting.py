@@ -170,7 +170,8 @@ def _with_names(
 ) -> Iterator[Variant]:
     part = said(node)
     for other, value in scope.atoms:
-        if not np.any(value):  # it stands for nothing, as a bias does that begins so
+        # Zeros stand for nothing, as a bias does that begins so; what 1 and −1 do, a sign does too.
+        if not np.any(value) or (not value.ndim and abs(float(value)) == 1.0):
             continue
         if array is not None and not spreads(value, array.shape):
             if (

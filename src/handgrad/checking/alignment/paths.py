@@ -67,14 +67,16 @@ def _readings(derived: SweptForward, right: Right) -> Iterator[tuple[str, list[N
     node = right.node
     uses = list(dict.fromkeys(use for use, _ in derived.shares(node)))
     missing = "what comes back through {} is missing"
-    for use in uses if len(uses) > 1 else ():
-        yield "term missing", [use], missing, _without_uses
     between = derived.behind(node)
     named = [each for each in between if each.name]
     unnamed = [each for each in between if not each.name]
     held = f"{missing}: it is taken as a constant"
-    for each in [*named, *unnamed][:_MOST_BETWEEN]:
-        yield "term missing", [each], held, _without
+    for known, behind in ((True, named), (False, unnamed)):
+        for use in uses if len(uses) > 1 else ():
+            if bool(use.name) == known:
+                yield "term missing", [use], missing, _without_uses
+        for each in behind[:_MOST_BETWEEN]:
+            yield "term missing", [each], held, _without
     for pair in combinations(named[:_MOST_BETWEEN], 2):
         yield "term missing", [*pair], f"{missing}: they are taken as constants", _without
     for number in range(2, len(uses) if len(uses) <= _MOST_USES else 0):
