@@ -23,6 +23,7 @@ from handgrad.checking.alignment.paths import same
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.slots import LineSlot
 from handgrad.checking.alignment.solved import forms, solved
+from handgrad.checking.alignment.spelled import Speller
 from handgrad.checking.alignment.variants import Variant, names_in, spreads
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.alignment.written import written
@@ -37,6 +38,8 @@ _GUESSES: Final = 3
 _WORD: Final = 1
 #: Parts of a line's expression that are solved for, to change the lines which set them.
 _PARTS: Final = 12
+#: Letters of an expression that is told whole.
+_LETTERS: Final = 240
 #: Changes that are tried in pairs: 60 make 1770 of them.
 _PAIRED: Final = 60
 _STRUCTURAL: Final = frozenset(
@@ -72,6 +75,39 @@ class Departures:
     def in_words(self, wrong: tuple[str, ...]) -> list[Hit]:
         """The first of these lines, told by what its value is in the derivation."""
         return self._first(wrong, self._said)
+
+    def spelled(self, wrong: tuple[str, ...]) -> list[Hit]:
+        """The line of which the right value is the shortest expression of the user's variables."""
+        none: list[Hit] = []
+        known = [each for each in self._known(wrong) if len(each.covers) == len(wrong)]
+        found = [hit for each in known for hit in attempt(partial(self._spelled, each), none)]
+        return sorted(found, key=lambda hit: hit.size)[:1]
+
+    def _spelled(self, each: Intervention) -> list[Hit]:
+        """The change of a line's whole expression for what the derivation has there."""
+        departed = self.interventions.under(each)
+        if departed is None:
+            return []
+        slot, derived = departed.slots[0], self.interventions.derivations[0]
+        node = derived.computed(departed.right)
+        speller = Speller(slot.scope, derived, of_tensors=slot.of_tensors)
+        new = None if node is None else speller.spelled(node)
+        if new is None or len(ast.unparse(new)) > _LETTERS:
+            return []
+        phrase = f"{{}} belongs where {said(slot.place.get())} stands"
+        change = Change(
+            slot.place,
+            new,
+            "other expression",
+            said(new),
+            phrase.replace("{}", said(new)),
+            slot.statement,
+        )
+        covers = self.interventions.covers(change, each)
+        if covers is None:
+            return []
+        size = float(len(ast.unparse(new)))
+        return [Hit(change, slot.piece, covers, written(change, slot.piece), size, size)]
 
     def _first(
         self, wrong: tuple[str, ...], told: Callable[[Intervention], list[Hit]]

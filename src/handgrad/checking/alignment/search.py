@@ -132,7 +132,8 @@ class SourceSearch:
                     with self.work.hurried(2):
                         first, found = self._two(rest, made)
                     told += first
-                found = found or self.hits(rest) or self._long
+                held = [] if found or self.departures is None else self.departures.spelled(rest)
+                found = found or self.hits(rest) or self._long or held
                 if not found:
                     break
                 while found:

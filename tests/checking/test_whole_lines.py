@@ -1,0 +1,76 @@
+"""Lines that no small edit puts right are told as what the derivation has there, in their words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import handgrad as hg
+from handgrad.checking.report import Fault
+from tests.checking.functions import normal
+
+
+def told(functions: Any, *arrays: Any, **named: Any) -> Fault:
+    report = hg.check(functions, *arrays, **named)
+    (fault,) = [each for each in report.faults if each.gradient]
+    assert fault.kind == "other expression", str(report)
+    return fault
+
+
+def bump(x: Any) -> Any:
+    return np.exp(-(x**2)), x
+
+
+def test_the_derivative_of_another_function() -> None:
+    def backward(dy: Any, x: Any) -> Any:
+        slope = 1 / (1 + x**2)
+        return dy * slope
+
+    fault = told((bump, backward), normal(4, 3))
+    assert "exp(−x²)" in fault.message
+    assert "belongs where 1/(1 + x²) stands" in fault.message
+    assert fault.diff.splitlines()[-1].startswith("+        slope = ")
+
+
+def logistic(z: Any) -> Any:
+    return 1 / (1 + np.exp(-z))
+
+
+def gated(x: Any) -> Any: return 3 * x * logistic(2.5 * x), x  # fmt: skip
+
+
+def gated_backward(dy: Any, x: Any) -> Any: return dy * logistic(x + x) ** 3  # fmt: skip
+
+
+def test_a_line_behind_the_head_of_its_function_keeps_it() -> None:
+    fault = told((gated, gated_backward), normal(4, 3))
+    assert fault.diff.splitlines()[-1].startswith("+def gated_backward(dy: Any, x: Any) -> Any: ")
+
+
+def test_the_user_s_variables_are_the_words() -> None:
+    def forward(x: Any, scale: float = 0.7) -> Any:
+        z = x - x.max(-1, keepdims=True)
+        e = np.exp(scale * z)
+        return e / e.sum(-1, keepdims=True), x
+
+    def backward(dy: Any, x: Any, scale: float = 0.7) -> Any:
+        share, _ = forward(x, scale)
+        return np.tanh(dy) ** 2 - share
+
+    fault = told((forward, backward), normal(4, 3))
+    assert "sum(share dy)" in fault.message
+    assert "max" not in fault.message
+
+
+def test_a_condition_of_forward_stays_and_a_bound_that_is_not_reached_goes() -> None:
+    def forward(x: Any) -> Any:
+        bounded = np.clip(x, -1e6, 1e6)
+        return bounded * np.where(x >= -0.1, x + 5, 0.5), x
+
+    def backward(dy: Any, x: Any) -> Any:
+        return dy / (7 + x**4)
+
+    fault = told((forward, backward), normal(4, 3))
+    assert "where(x >= −0.1, " in fault.message
+    assert "1000000" not in fault.message
