@@ -198,7 +198,9 @@ class Departures:
 
     def _said(self, each: Intervention) -> list[Hit]:
         departed = self.interventions.under(each)
-        told = None if departed is None else self.interventions.told(departed)
+        if departed is None or departed.value.size != departed.slots[0].value.size:
+            return []
+        told = self.interventions.told(departed)
         if told is None:
             return []
         kind, part, phrase = told
@@ -211,7 +213,7 @@ class Departures:
         And one of another kind, of a word more at most: either may be what was meant.
         """
         departed = self.interventions.under(each)
-        if departed is None:
+        if departed is None or departed.value.size != departed.slots[0].value.size:
             return []
         slot, value = departed.slots[0], departed.value
         known: dict[ast.AST, list[str]] = {}

@@ -36,12 +36,19 @@ from handgrad.checking.alignment.meant import (
     of_earlier,
     of_factor,
     of_factors,
+    of_margin,
     of_rows,
     of_selected,
     of_step,
 )
 from handgrad.checking.alignment.pieces import CodePiece, Function
-from handgrad.checking.alignment.replacing import bounds, is_branch, of_bound, of_expression
+from handgrad.checking.alignment.replacing import (
+    bounds,
+    is_branch,
+    of_bound,
+    of_expression,
+    other_sizes,
+)
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.spellings import added_at
 from handgrad.checking.alignment.variants import SIGN, Variant
@@ -54,6 +61,8 @@ _OF_TERMS: Final = ("term missing", "wrong sign", "extra term")
 _WINDOW: Final = 1.5
 #: The same of a number that forward has.
 _NUMBER: Final = 1.0
+#: The same of a slice of which nothing is left, which nobody means.
+_NOTHING: Final = 0.0
 
 
 def changes(
@@ -204,9 +213,14 @@ def _replacements(
                 of_factors(place, node),
             )
         yield from (varied(place, each, statement, scope) for each in attempted(found))
+        for each in attempted(of_margin(node, scope)):
+            yield replace(varied(place, each, statement, scope), words=_NOTHING)
     for place, node in bounds(own):
         for each in attempted(of_bound(node)):
             yield varied(place, each, statement, scope)
+        for inner, size in [(place, node), *expressions(node)]:
+            for each in attempted(other_sizes(size, scope)):
+                yield varied(inner, each, statement, scope)
     for place, new, others, part, phrase in attempted(exchanged(places, scope)):
         said_so = phrase.replace("{}", part)
         yield Change(place, new, "stale variable", part, said_so, statement, others)

@@ -437,7 +437,8 @@ class SourceSearch:
         if probe is None:
             return frozenset(wrong)
         moved = self.trials.moved_by(replace(change, new=probe, others=()), piece)
-        return frozenset(wrong if moved is None else moved)
+        empty = {name for name in wrong if not np.size(self.runs[0].gradients[name])}
+        return frozenset(wrong if moved is None else moved | empty)  # no other values show there
 
     def _hit(
         self, size: float, change: Change, piece: CodePiece, wrong: tuple[str, ...]
