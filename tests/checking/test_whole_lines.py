@@ -74,3 +74,19 @@ def test_a_condition_of_forward_stays_and_a_bound_that_is_not_reached_goes() -> 
     fault = told((forward, backward), normal(4, 3))
     assert "where(x >= −0.1, " in fault.message
     assert "1000000" not in fault.message
+
+
+def test_what_is_taken_at_the_classes_is_told_at_all_of_them() -> None:
+    def loss(p: Any, target: Any) -> Any:
+        rows = np.arange(len(target))
+        return -np.mean(np.log(p[rows, target] + 3.0))
+
+    def loss_backward(p: Any, target: Any) -> Any:
+        hot = np.zeros_like(p)
+        hot[np.arange(len(target)), target] = 1.0
+        return np.sin(p) - hot
+
+    target = np.array([1, 2, 1, 0])
+    p = np.abs(normal(4, 3))
+    fault = told((loss, loss_backward), p, target)
+    assert "hot" in fault.message.split(" belongs where ")[0]

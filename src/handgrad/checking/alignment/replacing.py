@@ -89,10 +89,7 @@ def is_branch(place: Place) -> bool:
 def other_sizes(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
     """The sizes of an array along its other axes, and of all of it."""
     match node:
-        case ast.Subscript(
-            ast.Attribute(owner, "shape"),
-            ast.Constant(int()) | ast.UnaryOp(ast.USub(), ast.Constant(int())),
-        ):
+        case ast.Subscript(ast.Attribute(owner, "shape"), ast.Constant(int())):
             pass
         case ast.Call(ast.Name("len"), [owner], []) | ast.Attribute(owner, "size"):
             pass

@@ -159,16 +159,22 @@ class SourceSearch:
         if self.departures is None:
             return [], []
         for guess in self.departures.guesses(wrong):
+            before = self._walk, self.changes.listed
             with ExitStack() as tried:
-                before = self._walk, self.changes.listed
                 self._keep(guess, tried)
                 found = self._hastily(wrong) or self.departures.in_words(wrong)
-                if found:
-                    made.push(tried.pop_all())
-                    return [[replace(guess, covers=found[0].covers)]], found
+            if found and not self._does_alone(found[0]):
+                self._keep(guess, made)
+                return [[replace(guess, covers=found[0].covers)]], found
             self._walk, self.changes.listed = before
             self.departures.forget()
+            if found:
+                return [], found
         return [], []
+
+    def _does_alone(self, hit: Hit) -> bool:
+        """Return whether a change that was found beside another puts the same right without it."""
+        return {*self.trials.covered(hit.change, hit.piece, hit.covers)} >= {*hit.covers}
 
     def unfilled(self, name: str) -> ast.stmt | None:
         """The line of an array that is never written into, where this gradient is all zeros."""

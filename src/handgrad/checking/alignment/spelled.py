@@ -27,6 +27,7 @@ from handgrad.program.node import FIXED, Node, Program, build
 _MOST_NODES: Final = 200
 #: Numbers that are written as they are, whichever variables have them.
 _PLAIN: Final = (0.0, 1.0, 2.0, -1.0)
+_ELEMENTWISE: Final = ("negative", "multiply", "divide", "add", "subtract", "power", "log", "exp")
 #: The cotangent of a derivative that dy is multiplied by.
 _ONE: Final = "_one"
 _WRITTEN: Final = {"sigmoid": "(1 / (1 + {0}.exp(-({1}))))"}
@@ -79,11 +80,37 @@ class Speller:
             new = given.setdefault(
                 name, Node("input", (), {}, node.shape, node.kind, node.value, name)
             )
+        elif node.op == "add_at":
+            new = self._everywhere(node, given, made)
         else:
             args = [self._cut(each, given, made) for each in node.args]
             new = self._plain(node, args) or build(node.op, *args, **node.attrs)
         made[id(node)] = new
         return new
+
+    def _everywhere(self, node: Node, given: dict[str, Node], made: dict[int, Node]) -> Node:
+        """What is put at some elements as a product with the variable that is 1 at those alone.
+
+        What it is made of is taken at all elements then, as at the classes that are a target.
+        """
+        zeros, put, *at = node.args
+        ones = build("add_at", zeros, np.ones_like(put.value), *at, **node.attrs)
+        if not self._variable(ones) or np.any(zeros.value):
+            raise Inapplicable
+
+        def everywhere(each: Node) -> Node:
+            taken, *where = each.args or [each]
+            is_taken = each.op == "getitem" and each.attrs == node.attrs
+            if is_taken and all(map(_is_equal_node, where, at)):
+                return self._cut(taken, given, made)
+            if np.size(each.value) == 1:
+                held = each.args[0] if each.op == "reshape" else each
+                return self._cut(held, given, made)
+            if each.op not in _ELEMENTWISE:
+                raise Inapplicable
+            return build(each.op, *map(everywhere, each.args), **each.attrs)
+
+        return build("multiply", self._cut(ones, given, made), everywhere(put))
 
     def _plain(self, node: Node, args: Iterable[Node]) -> Node | None:
         """The operand that a value is, where it is only kept within bounds that it has.
@@ -170,6 +197,10 @@ class _Ones(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return ast.Constant(1) if node.id == _ONE else node
+
+
+def _is_equal_node(one: Node, other: Node) -> bool:
+    return _is_equal(one.value, other.value)
 
 
 def _is_equal(one: object, other: object) -> bool:
