@@ -63,3 +63,29 @@ def test_a_mean_in_the_place_of_every_entry() -> None:
     assert "dguess has shape (4, 1); allowed: (4, 3)" in fault.message
     assert "belongs where mean(guess − goal) stands" in fault.message
     assert fault.diff
+
+
+class Mixed:
+    """Windows of three times weights, summed over the window and over the channels."""
+
+    def __init__(self) -> None:
+        self.kernel = normal(2, 3, 3, seed=3)  # to, from, position
+
+    def forward(self, x: Any) -> Any:
+        self.x = x
+        windows = [x[:, t : t + 3] for t in range(x.shape[1] - 2)]
+        return np.stack([np.einsum("oip,ip->o", self.kernel, each) for each in windows], -1)
+
+    def backward(self, dy: Any) -> Any:
+        dx = np.zeros(self.x.shape)
+        wide = np.pad(dy, ((0, 0), (2, 2)))[:, None]
+        turned = self.kernel[:, :, ::-1]
+        for t in range(dx.shape[1]):
+            dx[:, t] = np.sum(wide[:, :, t : t + 3] * turned)
+        return dx
+
+
+def test_a_channel_that_gets_the_sum_over_all_channels() -> None:
+    (fault,) = hg.check(Mixed(), normal(3, 6)).faults
+    assert fault.kind == "wrong axis"
+    assert "is to be taken along axes (0, 2) alone" in fault.message
