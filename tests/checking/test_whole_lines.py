@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import handgrad as hg
 from handgrad.checking.report import Fault
@@ -90,3 +91,19 @@ def test_what_is_taken_at_the_classes_is_told_at_all_of_them() -> None:
     p = np.abs(normal(4, 3))
     fault = told((loss, loss_backward), p, target)
     assert "hot" in fault.message.split(" belongs where ")[0]
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 4)])
+def test_a_jacobian_taken_as_its_diagonal(shape: tuple[int, ...]) -> None:
+    def shares(z: Any) -> Any:
+        e = np.exp(z)
+        return e / e.sum(-1, keepdims=True)
+
+    def shares_derivative(z: Any) -> Any:
+        s = shares(z)
+        return s * (1 - s)
+
+    report = hg.check((shares, shares_derivative), normal(*shape))
+    (fault,) = [each for each in report.faults if each.gradient]
+    assert fault.kind == "other derivative"
+    assert "a matrix: each output of softmax depends on all inputs" in fault.message

@@ -26,7 +26,7 @@ from handgrad.checking.alignment.changes import (
     expressions,
     statements,
 )
-from handgrad.checking.alignment.derivatives import of_derivative, of_square
+from handgrad.checking.alignment.derivatives import of_derivative, of_jacobian, of_square
 from handgrad.checking.alignment.inserting import inserted_at, of_whole, reordered
 from handgrad.checking.alignment.meant import (
     carried,
@@ -200,6 +200,7 @@ def _replacements(
                 found,
                 of_argument(place, node, borrowed),
                 of_derivative(node, scope),
+                of_jacobian(place, node, scope),
                 of_square(node),
                 of_expression(place, node, scope),
                 borrowed.as_forward.variants(node, place, scope),
