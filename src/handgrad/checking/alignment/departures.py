@@ -141,16 +141,19 @@ class Departures:
         return max((len(each.covers) for each in self._known(wrong)), default=0)
 
     def near(self, wrong: tuple[str, ...]) -> set[ast.stmt]:
-        """The first of these lines, and those that make what it reads."""
+        """The first of these lines, and those that make what it reads, or calls."""
         found = self._known(wrong)
         if not found:
             return set()
         slot, tree = found[0].slot, found[0].slot.scope.function
         read = names_in(slot.place.get())
-        return {slot.statement} | {
-            each
-            for each in ast.walk(tree)
-            if isinstance(each, ast.Assign | ast.AugAssign) and not read.isdisjoint(_stored(each))
+        own = _called_in(slot.place.get())
+        trees: list[ast.AST] = [each.tree for each in self.interventions.pieces]
+        made = [each for each in trees if getattr(each, "name", "") in own]
+        return {
+            slot.statement,
+            *(each for each in _lines(tree) if not read.isdisjoint(_stored(each))),
+            *(each for function in made if function is not tree for each in _lines(function)),
         }
 
     def forget(self) -> None:
@@ -359,6 +362,22 @@ def _with(node: Any, old: ast.AST, new: Any) -> Any:
     twin = copy.copy(node)
     vars(twin).update(changed)
     return twin
+
+
+def _lines(tree: ast.AST) -> Iterator[ast.stmt]:
+    """The lines of a function that make something."""
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Assign | ast.AugAssign | ast.Return):
+            yield each
+
+
+def _called_in(node: ast.AST) -> set[str]:
+    """The names, or last names, of what an expression calls."""
+    return {
+        ast.unparse(each.func).rpartition(".")[2]
+        for each in ast.walk(node)
+        if isinstance(each, ast.Call)
+    }
 
 
 def _stored(statement: ast.stmt) -> set[str]:
