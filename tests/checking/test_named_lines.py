@@ -296,3 +296,22 @@ class Above:
 
 def test_a_line_of_what_is_called_is_changed_before_what_it_gives() -> None:
     assert mended(hg.check(Above(), normal(5, 3))) == ["z = np.where(z > 0, 1, 0)"]
+
+
+def peaks(x: Any) -> Any:
+    return np.array([row.max() for row in x]), x
+
+
+def peaks_of_some(dy: Any, x: Any) -> Any:
+    dx = np.zeros_like(x)
+    for i, row in enumerate(x):
+        if row.mean() <= 0:
+            continue
+        dx[i, row.argmax()] = dy[i]
+    return dx
+
+
+def test_rounds_that_are_left_out_are_told() -> None:
+    (fault,) = hg.check((peaks, peaks_of_some), normal(6, 3)).faults
+    assert "rounds in which row.mean() <= 0 are left out, and should not be" in fault.message
+    assert "-            continue" in fault.diff

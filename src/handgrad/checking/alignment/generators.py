@@ -264,6 +264,10 @@ def _of_statement(
             new = ast.AugAssign(held, ast.Mult(), statement.value)
             yield change(new, "factor missing", said(held), phrase)
         yield from _each_once(change, held, statement.value, scope)
+    match statement:
+        case ast.If(test, [ast.Continue()], []):
+            phrase = "rounds in which {} are left out, and should not be"
+            yield replace(change(ast.Pass(), "wrong branch", said(test), phrase), words=_NUMBER)
     if isinstance(statement, ast.AugAssign | ast.Expr | ast.Assign):
         yield change(ast.Pass(), "extra term", ast.unparse(statement), "{} is too many")
     after: Place | None = following[0] if following is not None else None

@@ -51,7 +51,8 @@ def written(change: Change, piece: CodePiece) -> WrittenDiff | None:
             break
     else:
         inside = {id(each) for each in ast.walk(statement)}
-        if isinstance(statement, ast.For | ast.If | ast.With | ast.Lambda) or any(
+        is_block = isinstance(statement, ast.For | ast.If | ast.With | ast.Lambda)
+        if (is_block and not isinstance(old, ast.stmt)) or any(
             id(place.parent) not in inside for place, _ in change.others
         ):
             return None
