@@ -88,7 +88,8 @@ class Found:
     @property
     def is_named(self) -> bool:
         """Return whether the sentence has a cause."""
-        return bool(self.diff) or not any(part in self.says for part in _NO_CAUSE)
+        is_told = bool(self.diff) or "a gradient belongs where" in self.says
+        return is_told or not any(part in self.says for part in _NO_CAUSE)
 
     @property
     def cells(self) -> str:

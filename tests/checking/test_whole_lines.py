@@ -107,3 +107,18 @@ def test_a_jacobian_taken_as_its_diagonal(shape: tuple[int, ...]) -> None:
     (fault,) = [each for each in report.faults if each.gradient]
     assert fault.kind == "other derivative"
     assert "a matrix: each output of softmax depends on all inputs" in fault.message
+
+
+def skips(x: Any) -> Any:
+    return x + np.apply_along_axis(np.tanh, 0, x), x
+
+
+def skips_backward(dy: Any, x: Any) -> Any:
+    back = dy * np.cos(7 * x) ** 3
+    return back + 1
+
+
+def test_a_number_where_a_gradient_belongs() -> None:
+    (fault,) = hg.check((skips, skips_backward), normal(4, 3)).faults
+    assert "a gradient belongs where the summand 1 stands" in fault.message
+    assert fault.line == skips_backward.__code__.co_firstlineno + 2
