@@ -122,3 +122,19 @@ def test_a_number_where_a_gradient_belongs() -> None:
     (fault,) = hg.check((skips, skips_backward), normal(4, 3)).faults
     assert "a gradient belongs where the summand 1 stands" in fault.message
     assert fault.line == skips_backward.__code__.co_firstlineno + 2
+
+
+def test_two_lines_are_told_each_as_a_whole() -> None:
+    def forward(x: Any, w: Any) -> Any:
+        return np.tanh(x) * np.exp(w), (x, w)
+
+    def backward(dy: Any, cache: Any) -> Any:
+        x, w = cache
+        dx = np.cos(x) * np.arctan(dy + w)
+        dw = np.sin(w + x) ** 3 * dy
+        return dx, dw
+
+    report = hg.check((forward, backward), normal(4, 3), normal(4, 3, seed=1))
+    lines = {each.gradient: each.line for each in report.faults if each.kind == "other expression"}
+    first = backward.__code__.co_firstlineno
+    assert lines == {"x": first + 2, "w": first + 3}

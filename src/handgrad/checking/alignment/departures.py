@@ -28,7 +28,7 @@ from handgrad.checking.alignment.variants import Variant, names_in, spreads
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt, attempted
-from handgrad.checking.work import CHANGE, EXPRESSION
+from handgrad.checking.work import CHANGE, EXPRESSION, SWEPT
 
 #: The words that a change counts of which the source is not known.
 _IN_WORDS: Final = 20.0
@@ -38,7 +38,8 @@ _GUESSES: Final = 3
 _WORD: Final = 1
 #: Parts of a line's expression that are solved for, to change the lines which set them.
 _PARTS: Final = 12
-#: Letters of an expression that is told whole.
+#: Lines of which the right value is written out, and letters of one that is told.
+_SPELLED: Final = 8
 _LETTERS: Final = 240
 #: Changes that are tried in pairs: 60 make 1770 of them.
 _PAIRED: Final = 60
@@ -79,7 +80,7 @@ class Departures:
     def spelled(self, wrong: tuple[str, ...]) -> list[Hit]:
         """The line of which the right value is the shortest expression of the user's variables."""
         none: list[Hit] = []
-        known = [each for each in self._known(wrong) if len(each.covers) == len(wrong)]
+        known = self._known(wrong)[:_SPELLED]
         found = [hit for each in known for hit in attempt(partial(self._spelled, each), none)]
         return sorted(found, key=lambda hit: hit.size)[:1]
 
@@ -90,6 +91,7 @@ class Departures:
             return []
         slot, derived = departed.slots[0], self.interventions.derivations[0]
         node = derived.computed(departed.right)
+        self.work.take(SWEPT * len(derived.body))
         speller = Speller(slot.scope, derived, of_tensors=slot.of_tensors)
         new = None if node is None else speller.spelled(node)
         if new is None or len(ast.unparse(new)) > _LETTERS:

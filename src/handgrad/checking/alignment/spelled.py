@@ -27,9 +27,11 @@ from handgrad.program.node import FIXED, Node, Program, build
 _MOST_NODES: Final = 200
 #: Numbers that are written as they are, whichever variables have them.
 _PLAIN: Final = (0.0, 1.0, 2.0, -1.0)
+#: What is computed of some elements as of all.
 _ELEMENTWISE: Final = ("negative", "multiply", "divide", "add", "subtract", "power", "log", "exp")
 #: The cotangent of a derivative that dy is multiplied by.
 _ONE: Final = "_one"
+#: Functions of the derivation that no library has.
 _WRITTEN: Final = {"sigmoid": "(1 / (1 + {0}.exp(-({1}))))"}
 
 
