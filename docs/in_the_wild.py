@@ -82,11 +82,14 @@ class Found:
     says: str
     line: int
     seconds: float
+    #: A change of the source that was run, where there is one.
+    diff: str = ""
 
     @property
     def is_named(self) -> bool:
         """Return whether the sentence has a cause."""
-        return not any(part in self.says for part in _NO_CAUSE)
+        is_told = bool(self.diff) or "a gradient belongs where" in self.says
+        return is_told or not any(part in self.says for part in _NO_CAUSE)
 
     @property
     def cells(self) -> str:
@@ -136,8 +139,9 @@ def checked(case: Case, checkout: Path, limit: float = _LIMIT) -> Found:
     report = json.loads(done.stdout)
     judged = [fault for fault in report["faults"] if fault["judged"]]
     best = max(judged, key=_telling, default=None)
-    says, line = ("", 0) if best is None else (best["message"], best["line"])
-    return Found(report["verdict"], says, line, seconds)
+    told = ("", 0, "") if best is None else (best["message"], best["line"], best["diff"])
+    says, line, diff = told
+    return Found(report["verdict"], says, line, seconds, diff)
 
 
 def _telling(fault: dict[str, Any]) -> tuple[bool, bool, bool, float]:

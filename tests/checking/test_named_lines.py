@@ -278,3 +278,40 @@ def times_the_values(dy: Any, cache: Any) -> Any:
 def test_what_is_stored_may_be_spread_over_where_it_is() -> None:
     report = hg.check((largest_two, times_the_values), normal(3, 6))
     assert mended(report) == ["dx[rows, order] = dy[:, None]"]
+
+
+def slope_above(z: Any) -> Any:
+    z = np.where(z > 0, z, 0)
+    return z
+
+
+class Above:
+    def forward(self, x: Any) -> Any:
+        self.x = x
+        return np.where(x > 0, x, 0)
+
+    def backward(self, dy: Any) -> Any:
+        return dy * slope_above(self.x)
+
+
+def test_a_line_of_what_is_called_is_changed_before_what_it_gives() -> None:
+    assert mended(hg.check(Above(), normal(5, 3))) == ["z = np.where(z > 0, 1, 0)"]
+
+
+def peaks(x: Any) -> Any:
+    return np.array([row.max() for row in x]), x
+
+
+def peaks_of_some(dy: Any, x: Any) -> Any:
+    dx = np.zeros_like(x)
+    for i, row in enumerate(x):
+        if row.mean() <= 0:
+            continue
+        dx[i, row.argmax()] = dy[i]
+    return dx
+
+
+def test_rounds_that_are_left_out_are_told() -> None:
+    (fault,) = hg.check((peaks, peaks_of_some), normal(6, 3)).faults
+    assert "rounds in which row.mean() <= 0 are left out, and should not be" in fault.message
+    assert "-            continue" in fault.diff

@@ -61,14 +61,15 @@ def test_two_factors_too_many_are_of_one_kind():
     assert "the factor x is too many" in fault.message
 
 
-def test_what_no_pair_explains_stays_unknown():
+def test_what_no_pair_explains_is_told_by_the_derived_line():
     noise = normal(5, 4)
 
     def wrong(dy, x):
         return np.sin(7.0 * x + noise) * dy
 
     fault = message((square, wrong), normal(5, 4, seed=12), gradient="x")
-    assert fault.kind == "unknown"
+    assert fault.kind == "other expression"
+    assert "2 dy x belongs where" in fault.message
 
 
 def test_brackets_that_belong_elsewhere():

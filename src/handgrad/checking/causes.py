@@ -66,11 +66,17 @@ def causes(
             faults = joined(faults, changes)
     faults = [_withheld(functions, each) for each in faults]
     found = [attempt(partial(_not_linear, functions, done, each, rng), each) for each in faults]
-    for rival in functions.rivals if not any(fault.diff for fault in found) else ():
+    for rival in functions.rivals if not any(map(_is_edit, found)) else ():
         other = run(rival, done.arrays, rng), wrong, setup, rng, work, malformed
         told = causes(subject, rival, *other, compared=compared)
-        found = told if any(fault.diff for fault in told) else found
+        if any(map(_is_edit, told)) or not any(fault.diff for fault in found):
+            found = told if any(fault.diff for fault in told) else found
     return found
+
+
+def _is_edit(fault: Fault) -> bool:
+    """Return whether a change is known that leaves most of a line as it is."""
+    return bool(fault.diff) and fault.kind != "other expression"
 
 
 def _withheld(functions: ForwardBackward, fault: Fault) -> Fault:

@@ -36,6 +36,7 @@ KINDS: Final = {
     "term scaled": "a summand is multiplied by a number",
     "brackets": "factors are multiplied in another order than the product of matrices allows",
     "other derivative": "the derivative of another activation: tanh, sigmoid or softmax",
+    "other expression": "a line is another expression than the derived one, told as a whole",
     "two causes": "two faults of different kinds, both in the message",
     "extra term": "a summand too many",
     "extra factor": "a factor too many",

@@ -107,4 +107,7 @@ class Doubled:
 
 def test_a_line_that_sets_what_it_reads_is_the_first_to_depart() -> None:
     (fault,) = hg.check(Doubled(), normal(2, 3)).faults
-    assert "dy = dy[::self.size[0], ::self.size[1]]" in fault.message
+    assert "a sum over the copies is missing: of each block dy[::self.size[0], ::self.size[1]]" in (
+        fault.message
+    )
+    assert "+        dy = sum(" in fault.diff.replace("((", "(")

@@ -10,13 +10,13 @@ from handgrad.checking.alignment.told import Told
 from handgrad.checking.report import RIVAL, Fault
 
 #: Kinds that say that a gradient is no array of numbers, which a change is told beside.
-_OF_THE_FORM: Final = ("wrong type", "not finite")
-#: Kinds that say where a gradient is wrong, or that it is, and not by what.
-_NO_CAUSES: Final = ("unknown", "some rows", "masked rows")
+_OF_THE_FORM: Final = ("wrong type", "not finite", "wrong shape")
+#: Words that say where a gradient is wrong, and not by what.
+_WHERE: Final = "is right except"
 #: Kinds that say what became of the whole gradient, in which a change is one line of many, with
 #: those of changes that say it better.
 _OF_THE_WHOLE: Final[dict[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("gradients swapped", "wrong shape", "not reduced", "transposed"), ()),
+    **dict.fromkeys(("gradients swapped", "not reduced", "transposed"), ()),
     "other mask": ("wrong branch", "mask forgotten"),
 }
 #: Words of a change that may put right by chance what is described.
@@ -58,7 +58,7 @@ def _both(known: Fault, told: Told, *, alone: bool) -> Fault:
     fault = told.fault
     if fault.kind == "unknown":
         return replace(known, message=f"{known.message}; {fault.message}", line=fault.line)
-    if known.kind in _NO_CAUSES:
+    if known.kind == "unknown" or _WHERE in known.message:
         return fault
     if known.kind in _OF_THE_FORM and fault.diff:
         message = f"{known.message}; {fault.message.removeprefix(f'd{fault.gradient}: ')}"

@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -87,9 +87,14 @@ def of_call(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
     if name in ("T", "transpose") and operand is not None:
         yield operand, "transposed", said(operand), "{} is transposed and should not be"
     if name in _REDUCING and not any(k.arg == "axis" for k in node.keywords):
-        for axis in (0, 1, -1):
+        array = None if operand is None else scope.array(operand)
+        every = range(0 if array is None or name == "concatenate" else array.ndim)
+        some: list[Any] = [tuple(each for each in every if each != left) for left in every]
+        for axis in (0, 1, -1, *(some if len(every) > 2 else ())):
             new = ast.Call(node.func, node.args, [*node.keywords, option("axis", axis)])
-            yield new, "wrong axis", said(node), f"{{}} is to be taken along axis {axis} alone"
+            along = "axes" if isinstance(axis, tuple) else "axis"
+            phrase = f"{{}} is to be taken along {along} {axis} alone"
+            yield new, "wrong axis", said(node), phrase
     if name in _REDUCING:
         kept = [k for k in node.keywords if k.arg != "keepdims"]
         if len(kept) == len(node.keywords):

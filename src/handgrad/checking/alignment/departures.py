@@ -23,11 +23,12 @@ from handgrad.checking.alignment.paths import same
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.slots import LineSlot
 from handgrad.checking.alignment.solved import forms, solved
+from handgrad.checking.alignment.spelled import Speller
 from handgrad.checking.alignment.variants import Variant, names_in, spreads
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt, attempted
-from handgrad.checking.work import CHANGE, EXPRESSION
+from handgrad.checking.work import CHANGE, EXPRESSION, SWEPT
 
 #: The words that a change counts of which the source is not known.
 _IN_WORDS: Final = 20.0
@@ -37,6 +38,9 @@ _GUESSES: Final = 3
 _WORD: Final = 1
 #: Parts of a line's expression that are solved for, to change the lines which set them.
 _PARTS: Final = 12
+#: Lines of which the right value is written out, and letters of one that is told.
+_SPELLED: Final = 8
+_LETTERS: Final = 240
 #: Changes that are tried in pairs: 60 make 1770 of them.
 _PAIRED: Final = 60
 _STRUCTURAL: Final = frozenset(
@@ -73,6 +77,40 @@ class Departures:
         """The first of these lines, told by what its value is in the derivation."""
         return self._first(wrong, self._said)
 
+    def spelled(self, wrong: tuple[str, ...]) -> list[Hit]:
+        """The line of which the right value is the shortest expression of the user's variables."""
+        none: list[Hit] = []
+        known = self._known(wrong)[:_SPELLED]
+        found = [hit for each in known for hit in attempt(partial(self._spelled, each), none)]
+        return sorted(found, key=lambda hit: hit.size)[:1]
+
+    def _spelled(self, each: Intervention) -> list[Hit]:
+        """The change of a line's whole expression for what the derivation has there."""
+        departed = self.interventions.under(each)
+        if departed is None:
+            return []
+        slot, derived = departed.slots[0], self.interventions.derivations[0]
+        node = derived.computed(departed.right)
+        self.work.take(SWEPT * len(derived.body))
+        speller = Speller(slot.scope, derived, of_tensors=slot.of_tensors)
+        new = None if node is None else speller.spelled(node)
+        if new is None or len(ast.unparse(new)) > _LETTERS:
+            return []
+        phrase = f"{{}} belongs where {said(slot.place.get())} stands"
+        change = Change(
+            slot.place,
+            new,
+            "other expression",
+            said(new),
+            phrase.replace("{}", said(new)),
+            slot.statement,
+        )
+        covers = self.interventions.covers(change, each)
+        if covers is None:
+            return []
+        size = float(len(ast.unparse(new)))
+        return [Hit(change, slot.piece, covers, written(change, slot.piece), size, size)]
+
     def _first(
         self, wrong: tuple[str, ...], told: Callable[[Intervention], list[Hit]]
     ) -> list[Hit]:
@@ -105,16 +143,19 @@ class Departures:
         return max((len(each.covers) for each in self._known(wrong)), default=0)
 
     def near(self, wrong: tuple[str, ...]) -> set[ast.stmt]:
-        """The first of these lines, and those that make what it reads."""
+        """The first of these lines, and those that make what it reads, or calls."""
         found = self._known(wrong)
         if not found:
             return set()
         slot, tree = found[0].slot, found[0].slot.scope.function
         read = names_in(slot.place.get())
-        return {slot.statement} | {
-            each
-            for each in ast.walk(tree)
-            if isinstance(each, ast.Assign | ast.AugAssign) and not read.isdisjoint(_stored(each))
+        own = _called_in(slot.place.get())
+        trees: list[ast.AST] = [each.tree for each in self.interventions.pieces]
+        made = [each for each in trees if getattr(each, "name", "") in own]
+        return {
+            slot.statement,
+            *(each for each in _lines(tree) if not read.isdisjoint(_stored(each))),
+            *(each for function in made if function is not tree for each in _lines(function)),
         }
 
     def forget(self) -> None:
@@ -162,7 +203,9 @@ class Departures:
 
     def _said(self, each: Intervention) -> list[Hit]:
         departed = self.interventions.under(each)
-        told = None if departed is None else self.interventions.told(departed)
+        if departed is None or departed.value.size != departed.slots[0].value.size:
+            return []
+        told = self.interventions.told(departed)
         if told is None:
             return []
         kind, part, phrase = told
@@ -175,7 +218,7 @@ class Departures:
         And one of another kind, of a word more at most: either may be what was meant.
         """
         departed = self.interventions.under(each)
-        if departed is None:
+        if departed is None or departed.value.size != departed.slots[0].value.size:
             return []
         slot, value = departed.slots[0], departed.value
         known: dict[ast.AST, list[str]] = {}
@@ -321,6 +364,22 @@ def _with(node: Any, old: ast.AST, new: Any) -> Any:
     twin = copy.copy(node)
     vars(twin).update(changed)
     return twin
+
+
+def _lines(tree: ast.AST) -> Iterator[ast.stmt]:
+    """The lines of a function that make something."""
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Assign | ast.AugAssign | ast.Return):
+            yield each
+
+
+def _called_in(node: ast.AST) -> set[str]:
+    """The names, or last names, of what an expression calls."""
+    return {
+        ast.unparse(each.func).rpartition(".")[2]
+        for each in ast.walk(node)
+        if isinstance(each, ast.Call)
+    }
 
 
 def _stored(statement: ast.stmt) -> set[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from handgrad.checking.alignment.changes import Place
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.variants import (
     Variant,
@@ -100,6 +101,26 @@ def _of_softmax(p: ast.expr, rest: list[ast.expr], axis: int) -> Iterator[Varian
             new = binary(dy, ast.Sub(), binary(p, ast.Mult(), _sum(dy, axis)))
             phrase = "the factor {} is too many: this is softmax's backward, not log-softmax's"
             yield new, "extra factor", said(p), phrase
+
+
+def of_jacobian(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+    """The matrix of softmax's derivatives for probabilities, or its diagonal, that come back."""
+    if not isinstance(place.parent, ast.Return):
+        return
+    factors = list(operands(node, ast.Mult))
+    alias = next((name for name, module in scope.call.scope.items() if module is np), "")
+    for p in [node, *(factors if len(factors) == 2 else ())]:
+        rest = [each for each in factors if p is not node and each is not p]
+        if not alias or _summed_to_one(p, scope) != -1 or not all(_is_rest(e, p) for e in rest):
+            continue
+        text, value = ast.unparse(p), scope.array(p)
+        text = text if isinstance(p, ast.Name | ast.Attribute) else f"({text})"
+        new = f"{alias}.diag({text}) - {alias}.outer({text}, {text})"
+        if value is not None and value.ndim > 1:
+            eye = f"{alias}.eye({text}.shape[-1])"
+            new = f"{text}[..., None] * ({eye} - {text}[..., None, :])"
+        phrase = "{} belongs there, a matrix: each output of softmax depends on all inputs"
+        yield parsed(new), "other derivative", said(parsed(new)), phrase
 
 
 def _sum(node: ast.expr, axis: int) -> ast.expr:

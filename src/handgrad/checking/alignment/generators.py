@@ -26,7 +26,7 @@ from handgrad.checking.alignment.changes import (
     expressions,
     statements,
 )
-from handgrad.checking.alignment.derivatives import of_derivative, of_square
+from handgrad.checking.alignment.derivatives import of_derivative, of_jacobian, of_square
 from handgrad.checking.alignment.inserting import inserted_at, of_whole, reordered
 from handgrad.checking.alignment.meant import (
     carried,
@@ -36,12 +36,19 @@ from handgrad.checking.alignment.meant import (
     of_earlier,
     of_factor,
     of_factors,
+    of_margin,
     of_rows,
     of_selected,
     of_step,
 )
 from handgrad.checking.alignment.pieces import CodePiece, Function
-from handgrad.checking.alignment.replacing import bounds, is_branch, of_bound, of_expression
+from handgrad.checking.alignment.replacing import (
+    bounds,
+    is_branch,
+    of_bound,
+    of_expression,
+    other_sizes,
+)
 from handgrad.checking.alignment.scope import CallScope, is_pure
 from handgrad.checking.alignment.spellings import added_at
 from handgrad.checking.alignment.variants import SIGN, Variant, names_in
@@ -56,6 +63,8 @@ _FACTORS: Final = ("factor missing", "mask forgotten", "activation derivative fo
 _WINDOW: Final = 1.5
 #: The same of a number that forward has.
 _NUMBER: Final = 1.0
+#: The same of a slice of which nothing is left, which nobody means.
+_NOTHING: Final = 0.0
 
 
 def changes(
@@ -194,6 +203,7 @@ def _replacements(
                 found,
                 of_argument(place, node, borrowed),
                 of_derivative(node, scope),
+                of_jacobian(place, node, scope),
                 of_square(node),
                 of_expression(place, node, scope),
                 borrowed.as_forward.variants(node, place, scope),
@@ -207,9 +217,14 @@ def _replacements(
                 of_factors(place, node),
             )
         yield from (varied(place, each, statement, scope) for each in attempted(found))
+        for each in attempted(of_margin(node, scope)):
+            yield replace(varied(place, each, statement, scope), words=_NOTHING)
     for place, node in bounds(own):
         for each in attempted(of_bound(node)):
             yield varied(place, each, statement, scope)
+        for inner, size in [(place, node), *expressions(node)]:
+            for each in attempted(other_sizes(size, scope)):
+                yield varied(inner, each, statement, scope)
     for place, new, others, part, phrase in attempted(exchanged(places, scope)):
         said_so = phrase.replace("{}", part)
         yield Change(place, new, "stale variable", part, said_so, statement, others)
@@ -252,6 +267,10 @@ def _of_statement(
             new = ast.AugAssign(held, ast.Mult(), statement.value)
             yield change(new, "factor missing", said(held), phrase)
         yield from _each_once(change, held, statement.value, scope)
+    match statement:
+        case ast.If(test, [ast.Continue()], []):
+            phrase = "rounds in which {} are left out, and should not be"
+            yield replace(change(ast.Pass(), "wrong branch", said(test), phrase), words=_NUMBER)
     if isinstance(statement, ast.AugAssign | ast.Expr | ast.Assign):
         yield change(ast.Pass(), "extra term", ast.unparse(statement), "{} is too many")
     after: Place | None = following[0] if following is not None else None

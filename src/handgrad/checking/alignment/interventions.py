@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -95,8 +97,13 @@ def wanted(slot: LineSlot, derived: SweptForward, right: Right, before: Any) -> 
 
 
 def laid_out(value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """A copy of a value in another shape, transposed where that makes it fit."""
+    """A copy of a value in another shape, transposed where that makes it fit.
+
+    One of another size stays as it is.
+    """
     array = np.array(value, dtype=np.float64)
+    if array.size != math.prod(shape):
+        return array
     return array.T if array.shape != shape == array.T.shape else array.reshape(shape)
 
 
@@ -213,9 +220,12 @@ class Interventions:
             forward, backward = self._directions(slot)
             every = [*rounds] if forward else []
             every += [each[::-1] for each in rounds] if backward else []
+        is_whole = len(slot.values) == 1 and not slot.before and not slot.is_stored
+        other = {(each,) for each in self._of_other_sizes} if is_whole else set()
         found: dict[bytes, tuple[Right, ...]] = {}
         for rights in sorted(every, key=_rank):
-            if rights[0].node.kind != "f" or any(not self._fits(slot, each) for each in rights):
+            fits = all(self._fits(slot, each) for each in rights) or rights in other
+            if rights[0].node.kind != "f" or not fits:
                 continue
             if rights[0].is_local and not all(map(derived.is_local, rights)):
                 continue
@@ -227,6 +237,24 @@ class Interventions:
                 whole = np.array([np.ravel(each) for each in values], dtype=np.float64)
                 found.setdefault(whole.tobytes(), rights)
         return list(found.values())[:_MOST]
+
+    @cached_property
+    def _of_other_sizes(self) -> list[Right]:
+        """The gradients, or derivatives, of inputs for which arrays of other sizes come back."""
+        found, right = self.trials.runs[0].gradients, self.trials.draws[0].right
+        known = [right[name] for name in right if np.size(found[name]) != np.size(right[name])]
+        derived = self.derivations[0]
+        inputs = {
+            id(each)
+            for each in derived.inputs
+            if id(each) in derived.gradients
+            if any(same(own, derived.gradients[id(each)].value) for own in known)
+        }
+        return [
+            each
+            for each in derived.rights
+            if each.is_gradient and each.use is None and id(each.node) in inputs
+        ]
 
     def _directions(self, slot: LineSlot) -> tuple[bool, bool]:
         """Return whether the rounds may go forward, and backward, as the function counts them."""

@@ -17,6 +17,7 @@ from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.trials import Trials
 from handgrad.checking.alignment.variants import names_in
 
+_NOT_LINEAR: Final = "not linear in dy is"
 _NOTHING: Final = "nothing of dy is in"
 
 
@@ -40,8 +41,16 @@ def not_linear(pieces: Sequence[CodePiece], trials: Trials) -> tuple[ast.stmt, s
         else:
             read = names_in(statement)
             first = next((line for name, line in without.items() if name in read), None)
-            return (statement, "not linear in dy is") if first is None else (first, _NOTHING)
+            return (statement, _summand(statement)) if first is None else (first, _NOTHING)
     return None
+
+
+def _summand(statement: ast.stmt) -> str:
+    """The sentence on a line that is not linear, with a number that it adds."""
+    match getattr(statement, "value", None):
+        case ast.BinOp(_, ast.Add() | ast.Sub(), ast.Constant(number)):
+            return f"a gradient belongs where the summand {number!r} stands: {_NOT_LINEAR}"
+    return _NOT_LINEAR
 
 
 def _near(one: np.ndarray, other: np.ndarray) -> bool:

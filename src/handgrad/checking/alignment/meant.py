@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable, Iterator
-from itertools import combinations, islice, product
-from typing import Final
+from itertools import combinations, islice
+from typing import Final, TypeGuard
 
 import numpy as np
 
@@ -135,24 +135,31 @@ def of_blocks(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
         return
     own = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     free = iter(each for each in _LETTERS if each not in scope.call.names)
-    rounds: list[tuple[str, int]] = []
+    rounds: list[tuple[str, ast.expr]] = []
     index: list[ast.expr] = []
+    copies = 1
     for each in own:
         match each:
-            case ast.Slice(None, None, ast.Constant(int(step))) if step > 1:
+            case ast.Slice(None, None, ast.expr() as step) if _is_stride(
+                number := scope.value(step)
+            ):
                 letter = next(free, "")
                 rounds.append((letter, step))
-                index.append(ast.Slice(ast.Name(letter, ast.Load()), None, each.step))
+                index.append(ast.Slice(ast.Name(letter, ast.Load()), None, step))
+                copies *= number
             case _:
                 index.append(each)
-    copies = [*product(*(range(step) for _, step in rounds))]
-    if not rounds or len(copies) > _MOST_COPIES:
+    if not rounds or copies > _MOST_COPIES:
         return
     inner = index[0] if len(index) == 1 else ast.Tuple(index, ast.Load())
     taken = ast.unparse(ast.Subscript(node.value, inner, ast.Load()))
-    loops = " ".join(f"for {letter} in range({step})" for letter, step in rounds)
+    loops = " ".join(f"for {letter} in range({ast.unparse(step)})" for letter, step in rounds)
     phrase = "a sum over the copies is missing: of each block {} takes one, and every one counts"
     yield parsed(f"sum({taken} {loops})"), "not reduced", said(node), phrase
+
+
+def _is_stride(number: object) -> TypeGuard[int]:
+    return type(number) is int and number > 1
 
 
 def of_step(node: ast.expr) -> Iterator[Variant]:
@@ -254,6 +261,26 @@ def of_corner(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
         new = ast.Subscript(node.value, index, node.ctx)
         phrase = f"elements are taken from the corner, and belong {said(start)} further: {{}}"
         yield new, "shifted", f"{said(new)} for {said(node)}", phrase
+
+
+def of_margin(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+    """Slices `p:-p` where p is 0, of which nothing is left: `p:n - p` is all of n elements then."""
+    if not isinstance(node, ast.Subscript):
+        return
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    new, emptied = [*parts], ""
+    for i, each in enumerate(parts):
+        match each:
+            case ast.Slice(lower, ast.UnaryOp(ast.USub(), margin), None) if (
+                scope.value(margin) == 0
+            ):
+                length = parsed(f"{ast.unparse(node.value)}.shape[{i}]")
+                new[i] = ast.Slice(lower, binary(length, ast.Sub(), margin), None)
+                emptied = ast.unparse(each)
+    if emptied:
+        index = new[0] if len(new) == 1 else ast.Tuple(new, ast.Load())
+        phrase = "the slice {} is empty where its end is −0: it counts from the other side"
+        yield ast.Subscript(node.value, index, node.ctx), "shifted", emptied, phrase
 
 
 def of_factors(place: Place, node: ast.expr) -> Iterator[Variant]:

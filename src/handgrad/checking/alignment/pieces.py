@@ -240,9 +240,30 @@ def _tree(code: CodeType) -> Function | None:
     except SyntaxError:
         return None
     found = [n for n in ast.walk(whole) if isinstance(n, Function) and _is_of(n, code)]
+    for each in found[:1]:
+        _with_signs(each)
     if isinstance(found[0] if found else None, ast.Lambda):
         found = [n for n in found if _same(n, code)]
     return found[0] if found else None
+
+
+def _with_signs(function: Function) -> None:
+    """Let a number that is given, or an index, have its sign: −1 is one number there."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(args=several) | ast.Tuple(several) | ast.List(several):
+                several[:] = map(_signed, several)
+            case ast.keyword():
+                node.value = _signed(node.value)
+            case ast.Subscript():
+                node.slice = _signed(node.slice)
+
+
+def _signed(node: ast.expr) -> ast.expr:
+    match node:
+        case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)):
+            return ast.copy_location(ast.Constant(-value), node)
+    return node
 
 
 def _same(node: Function, code: CodeType) -> bool:

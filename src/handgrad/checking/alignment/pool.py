@@ -104,11 +104,11 @@ class SweptForward:
 
     def __init__(self, function: Callable[..., Any], given: Mapping[str, Any], dy: Any) -> None:
         """Raises an exception, of any type, where there is no derivation."""
-        self._world = World()
-        self._world.events = []
-        self._world.attributes = attributes_of(*libraries_of(function))
+        self.world = World()
+        self.world.events = []
+        self.world.attributes = attributes_of(*libraries_of(function))
         self.inputs: list[Node] = []
-        with self._at_work():
+        with self.at_work():
             # A layer that is called is no plain object, and keeps the arrays that it is handed.
             own = {
                 name: _KeptContext() if is_context(value) else value
@@ -125,7 +125,7 @@ class SweptForward:
             # An array that an object holds of an earlier call is no input: other draws lack it.
             used = {id(each) for node in self.body for each in node.args} | {*map(id, outputs)}
             self.inputs = [node for node in self.inputs if id(node) in used]
-            self._world.events = None
+            self.world.events = None
             _name_attributes([*own.values(), *traced.values()])
             self._seed(outputs, cotangents)
             self.gradients = dict(self._seeds)
@@ -146,12 +146,12 @@ class SweptForward:
                 self._values.append(self.derivatives[id(node)].value)
         self._last_first = sorted(self.rights, key=lambda each: (each.is_local, -each.number))
         self.pool = RightValues(
-            [*map(self.value, self.rights), *(node.value for node in self._world.known.values())]
+            [*map(self.value, self.rights), *(node.value for node in self.world.known.values())]
         )
 
     @contextmanager
-    def _at_work(self) -> Iterator[None]:
-        with within(self._world), np.errstate(all="ignore"):
+    def at_work(self) -> Iterator[None]:
+        with within(self.world), np.errstate(all="ignore"):
             yield
 
     def _seed(self, outputs: list[Node], cotangents: list[np.ndarray]) -> None:
@@ -297,10 +297,18 @@ class SweptForward:
     def value(self, right: Right) -> Any:
         return self._values[right.number]
 
+    def computed(self, right: Right) -> Node | None:
+        """A value as it is computed; None for a share of a gradient."""
+        if right.use is not None:
+            return None
+        if right.is_local:
+            return self.derivatives[id(right.node)]
+        return self.gradients[id(right.node)] if right.is_gradient else right.node
+
     def _note_shares(self) -> None:
         """Keep as right what each of several uses of a value adds to its gradient."""
         found: dict[int, list[tuple[Node, Node, Any]]] = {}
-        with self._at_work():
+        with self.at_work():
             for use in self.body:
                 if id(use) in self.gradients and id(use) in self._live and not has_parts(use):
                     for node, g in zip(use.args, vjp(use, self.gradients[id(use)]), strict=True):
@@ -318,7 +326,7 @@ class SweptForward:
         """The gradient of a node where nothing comes back through some others; None if nothing."""
         gradients = dict(self._seeds)
         made = depends(self.body, [node])  # what else there is gives it nothing
-        with self._at_work():
+        with self.at_work():
             sweep(self.body, gradients, self._live & made - {*map(id, cut)})
         return gradients[id(node)].value if id(node) in gradients else None
 
@@ -330,7 +338,7 @@ class SweptForward:
         """The same as they are computed."""
         found = []
         gradients = self.derivatives if is_local else self.gradients
-        with self._at_work():
+        with self.at_work():
             for use in self.body:
                 if node in use.args and id(use) in gradients and not has_parts(use):
                     every = zip(use.args, vjp(use, gradients[id(use)]), strict=True)
@@ -357,7 +365,7 @@ class SweptForward:
         twin = other if operand is use else copy.copy(use)
         if operand is not use:
             twin.args = tuple(other if each is operand else each for each in use.args)
-        with self._at_work():
+        with self.at_work():
             every = zip(use.args, vjp(twin, self.gradients[id(use)]), strict=True)
             own = [as_node(g).value for each, g in every if each is right.node and g is not None]
         rest = [] if right.use else [v for u, v in self.shares(right.node) if u is not use]

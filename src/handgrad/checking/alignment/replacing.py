@@ -78,7 +78,7 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
         yield new, "flipped", said(node), "the order of {} should be reversed"
     if isinstance(place.parent, ast.BinOp):
         yield from _other_numbers(node, scope)
-    yield from _other_sizes(node, scope)
+    yield from other_sizes(node, scope)
 
 
 def is_branch(place: Place) -> bool:
@@ -86,7 +86,7 @@ def is_branch(place: Place) -> bool:
     return isinstance(place.parent, ast.Call) and ast.unparse(place.parent.func).endswith("where")
 
 
-def _other_sizes(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
+def other_sizes(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
     """The sizes of an array along its other axes, and of all of it."""
     match node:
         case ast.Subscript(ast.Attribute(owner, "shape"), ast.Constant(int())):
@@ -101,10 +101,18 @@ def _other_sizes(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
     more = rows[1:] if len(rows) > 2 else []  # as many as a channel has
     if array is not None and array.size and ((array == 0) | (array == 1)).all():
         more.append(f"{name}.sum()")  # as many as a mask leaves
+    # One that is set again had other sizes, of which two may now be equal.
+    again = sum(each.id == name for each in _stored(scope.function)) > 1
     for new in map(parsed, [*texts, f"{name}.size", *more] if texts else ()):
-        if scope.value(new) != scope.value(node):
+        if again or scope.value(new) != scope.value(node):
             part = f"{said(new)} for {said(node)}"
             yield new, "wrong axis", part, "another size belongs there: {}"
+
+
+def _stored(function: ast.AST) -> Iterator[ast.Name]:
+    for each in ast.walk(function):
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            yield each
 
 
 def _for_number(scope: CallScope) -> Iterator[Variant]:

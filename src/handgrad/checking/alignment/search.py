@@ -132,7 +132,8 @@ class SourceSearch:
                     with self.work.hurried(2):
                         first, found = self._two(rest, made)
                     told += first
-                found = found or self.hits(rest) or self._long
+                held = [] if found or self.departures is None else self.departures.spelled(rest)
+                found = found or self.hits(rest) or self._long or held
                 if not found:
                     break
                 while found:
@@ -158,16 +159,22 @@ class SourceSearch:
         if self.departures is None:
             return [], []
         for guess in self.departures.guesses(wrong):
+            before = self._walk, self.changes.listed
             with ExitStack() as tried:
-                before = self._walk, self.changes.listed
                 self._keep(guess, tried)
                 found = self._hastily(wrong) or self.departures.in_words(wrong)
-                if found:
-                    made.push(tried.pop_all())
-                    return [[replace(guess, covers=found[0].covers)]], found
+            if found and not self._does_alone(found[0]):
+                self._keep(guess, made)
+                return [[replace(guess, covers=found[0].covers)]], found
             self._walk, self.changes.listed = before
             self.departures.forget()
+            if found:
+                return [], found
         return [], []
+
+    def _does_alone(self, hit: Hit) -> bool:
+        """Return whether a change that was found beside another puts the same right without it."""
+        return {*self.trials.covered(hit.change, hit.piece, hit.covers)} >= {*hit.covers}
 
     def unfilled(self, name: str) -> ast.stmt | None:
         """The line of an array that is never written into, where this gradient is all zeros."""
@@ -436,7 +443,8 @@ class SourceSearch:
         if probe is None:
             return frozenset(wrong)
         moved = self.trials.moved_by(replace(change, new=probe, others=()), piece)
-        return frozenset(wrong if moved is None else moved)
+        empty = {name for name in wrong if not np.size(self.runs[0].gradients[name])}
+        return frozenset(wrong if moved is None else moved | empty)  # no other values show there
 
     def _hit(
         self, size: float, change: Change, piece: CodePiece, wrong: tuple[str, ...]

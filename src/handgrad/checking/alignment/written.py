@@ -51,11 +51,12 @@ def written(change: Change, piece: CodePiece) -> WrittenDiff | None:
             break
     else:
         inside = {id(each) for each in ast.walk(statement)}
-        if isinstance(statement, ast.For | ast.If | ast.With | ast.Lambda) or any(
+        is_block = isinstance(statement, ast.For | ast.If | ast.With | ast.Lambda)
+        if (is_block and not isinstance(old, ast.stmt)) or any(
             id(place.parent) not in inside for place, _ in change.others
         ):
             return None
-        indent = whole[: len(whole) - len(whole.lstrip())]
+        indent = lines[first - 1].encode()[: statement.col_offset].decode()  # `def f(x):` too
         after = [f"{indent}{line}" for line in (own or "pass").split("\n")]
     before = lines[first - 1 : last]
     while before and after and before[0] == after[0] and len(before) == len(after) > 1:
@@ -88,12 +89,11 @@ def _meaning(node: ast.AST) -> str:
     return ast.unparse(node)
 
 
-def _means(text: str, meant: str, statement: ast.AST) -> bool:
+def _means(text: str, meant: str, statement: ast.stmt | ast.Lambda) -> bool:
     """Return whether a statement's text is that of a tree."""
     if isinstance(statement, ast.Lambda):
         return meant.split(":", 1)[-1].strip() in text
-    lines = text.split("\n")
-    indent = len(lines[0]) - len(lines[0].lstrip())
+    lines, indent = text.split("\n"), statement.col_offset
     try:
         tree = ast.parse("\n".join(line[indent:] for line in lines))
     except SyntaxError:
