@@ -185,3 +185,36 @@ def test_a_cache_with_the_same_dictionary_twice_stays_one() -> None:
         return grads
 
     assert verdict((run, run_backward), n(4, 3), n(3, 2)) == "right"
+
+
+def squashed(x: Any, derivative: bool = False) -> Any:
+    y = 1 / (1 + np.exp(-x))
+    return y * (1 - y) if derivative else y
+
+
+def test_a_flag_makes_a_function_its_own_derivative() -> None:
+    def swollen(x: Any, prime: bool = False) -> Any:
+        y = np.tanh(x)
+        return 1 + y * y if prime else y
+
+    assert verdict(squashed, n(4, 3)) == "right"
+    (fault,) = hg.check(swollen, n(4, 3)).faults
+    assert "1 - y * y" in fault.diff
+
+
+class Guarded:
+    """A guard within the logarithm moves the right gradient a little, which its backward skips."""
+
+    def forward(self, x: Any, t: Any) -> Any:
+        self.y, self.t = softmax(x), t
+        return -np.sum(np.log(self.y[np.arange(len(t)), t] + 1e-7)) / len(t)
+
+    def backward(self, dout: Any = 1) -> Any:
+        dx = self.y.copy()
+        dx[np.arange(len(self.t)), self.t] += 1
+        return dx * dout / len(self.t)
+
+
+def test_a_guard_in_a_loss_hides_no_cause() -> None:
+    (fault,) = hg.check(Guarded(), n(5, 3), np.array([0, 2, 1, 0, 2])).faults
+    assert "+= 1" in fault.diff and "-= 1" in fault.diff
