@@ -218,3 +218,32 @@ class Guarded:
 def test_a_guard_in_a_loss_hides_no_cause() -> None:
     (fault,) = hg.check(Guarded(), n(5, 3), np.array([0, 2, 1, 0, 2])).faults
     assert "+= 1" in fault.diff and "-= 1" in fault.diff
+
+
+class Buffered:
+    """A sum over time in arrays of float32, whatever goes in."""
+
+    def forward(self, x: Any, w: Any) -> Any:
+        h = np.zeros(w.shape[0], dtype="f")
+        self.x, self.w, self.h = x, w, [h]
+        y = np.empty((len(x), len(w)), dtype="f")
+        for t in range(len(x)):
+            h = np.tanh(x[t] + w @ h)
+            y[t] = h
+            self.h.append(h)
+        return y
+
+    def backward(self, dy: Any) -> Any:
+        dx, dw = np.empty(dy.shape, dtype="f"), np.zeros(self.w.shape, dtype="f")
+        dh = np.zeros(len(self.w))
+        for t in reversed(range(len(dy))):
+            dz = (dy[t] + dh) * (1 - self.h[t + 1] ** 2)
+            dx[t] = dz
+            dw = np.outer(dz, self.h[t])
+            dh = self.w.T @ dz
+        return dx, dw
+
+
+def test_buffers_of_float32_hide_no_cause() -> None:
+    (fault,) = hg.check(Buffered(), n(4, 3), n(3, 3, seed=2)).faults
+    assert "dw += np.outer(dz, self.h[t])" in fault.diff

@@ -226,7 +226,7 @@ def guarded(
     notes = list(functions.notes)
 
     def backward(dy: Any, cache: Any) -> tuple[Any, ...]:
-        # The cotangent of a number is a number, which `dout *= 2` leaves alone.
+        # The cotangent of a sum is a number, which `dout *= 2` leaves alone.
         dy = dy[()] if is_number and isinstance(dy, np.ndarray) else dy
         found = [*map(as_values, in_order(functions, shapes, functions.backward(dy, cache)))]
         if len(found) != len(functions.gradients):
@@ -236,7 +236,7 @@ def guarded(
             for name, each in zip(functions.gradients, found, strict=True)
         )
 
-    draws, is_number = True, False
+    draws, is_number, sums = True, False, any(shapes.values())
 
     def forward(*given: Any) -> Any:
         nonlocal draws, is_number
@@ -246,7 +246,7 @@ def guarded(
                 draws = has_drawn()
         else:
             found = functions.forward(*given)
-        is_number = isinstance(found, tuple) and isinstance(found[0], float)
+        is_number = sums and isinstance(found, tuple) and isinstance(found[0], float)
         return found
 
     return replace(functions, forward=kept(forward), backward=kept(backward), notes=notes)
