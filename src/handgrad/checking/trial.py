@@ -397,7 +397,8 @@ def magnitude(done: TrialRun) -> float:
 
 def noise(functions: ForwardBackward, done: TrialRun) -> float:
     """The error of the contraction by rounding in y alone, as its terms are large and cancel."""
-    return 4.0 * unit_of(functions) * magnitude(done)
+    halves = (float(np.finfo(y.dtype).eps) for y in leaves(done.y) if y.dtype == np.float16)
+    return 4.0 * max(unit_of(functions), *halves, 0.0) * magnitude(done)
 
 
 def unit_of(functions: ForwardBackward) -> float:
