@@ -6,8 +6,10 @@ Named are an op, the model of a recipe or run, an object of the user's module or
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -63,6 +65,11 @@ PAIRS: Final = (
     *product(_AHEAD + _VALUE, _SLOPE),
 )
 
+#: Arguments that ask a function for its derivative.
+_FLAG: Final = re.compile(
+    r"(is_|return_)?(deriv(ative|ate|ed|e)?|prime|grad(ient)?|backward|back)s?"
+)
+
 
 class Bare(str):
     """The text of a setting that is no literal: a name, or a string without its quotes."""
@@ -94,7 +101,8 @@ def pair_of(target: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None
 
     They are a pair; functions or methods of an object, a class or a module under two names that
     belong together, such as forward_pass and backward_pass; a function whose partner stands in its
-    module, as affine_backward does for affine_forward; a module with one such pair.
+    module, as affine_backward does for affine_forward; a function that gives its derivative where
+    one of its arguments says so, as `sigmoid(x, derivative=True)`; a module with one such pair.
     """
     match target:
         case (forward, backward):
@@ -108,7 +116,7 @@ def pair_of(target: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None
         case FunctionType():
             found = (target.__globals__.get(each) for each in partners(target.__name__))
             partner = next((each for each in found if inspect.isfunction(each)), None)
-            return None if partner is None else (target, partner)
+            return _by_flag(target) if partner is None else (target, partner)
     return _named(target)
 
 
@@ -127,6 +135,16 @@ def _named(target: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
             continue
         if callable(forward) and callable(backward):
             return forward, backward
+    return None
+
+
+def _by_flag(
+    function: Callable[..., Any],
+) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
+    """A function and itself with the flag set by which it gives its derivative, if it has one."""
+    for name, each in inspect.signature(function).parameters.items():
+        if each.default is False and _FLAG.fullmatch(name):
+            return function, partial(function, **{name: True})
     return None
 
 

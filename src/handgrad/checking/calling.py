@@ -143,8 +143,8 @@ class Convention:
         dy = as_tensors(dy) if self.tensors else dy
         cotangents = iter(dy if self.roles.count("dy") > 1 else (dy,))
         several = self.roles.count("cache") > 1
-        caches = iter(kept.caches)
         one = kept.caches[0] if len(kept.caches) == 1 else kept.caches
+        caches = iter(one if isinstance(one, tuple | list) else kept.caches)
         found: list[Any] = [kept.context] if self.context else []
         for role in self.roles:
             if role == "dy":

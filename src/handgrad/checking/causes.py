@@ -14,6 +14,7 @@ from handgrad.checking.alignment.told import Told
 from handgrad.checking.alignment.told import faults as changed
 from handgrad.checking.alignment.watched import WatchedTarget, watched
 from handgrad.checking.attempts import attempt
+from handgrad.checking.contents import guard_of
 from handgrad.checking.diagnosis import diagnose
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.report import NO_CAUSE, Fault
@@ -27,6 +28,10 @@ from handgrad.forward_backward import ForwardBackward
 _ELEMENTS: Final = 2000
 #: Seconds of work on hypotheses about one input, beside that on changes of the source.
 _HYPOTHESES: Final = 4.0
+#: The part of a gradient by which a guard against a division by 0 may move it: so many times the
+#: guard, and so much at most.
+_GUARDS: Final = 100.0
+_EXCUSED: Final = 1e-5
 
 
 def causes(
@@ -119,6 +124,7 @@ def draws_of(
     """
     rights: list[dict[str, Any]] = []
     tolerances: list[dict[str, float]] = []
+    excused = min(_EXCUSED, _GUARDS * guard_of(subject.target))
     for done in runs:
         if compared:
             right = subject.right(functions, done, setup)
@@ -126,7 +132,10 @@ def draws_of(
         else:
             numeric = {name: _right(functions, seen, done, name, rng) for name in wrong}
             right = {name: gradient for name, (gradient, _) in numeric.items()}
-            allowed = {name: bound for name, (_, bound) in numeric.items()}
+            allowed = {
+                name: max(bound, excused * size_of(gradient))
+                for name, (gradient, bound) in numeric.items()
+            }
         rights.append(right)
         tolerances.append(allowed)
     return tuple(

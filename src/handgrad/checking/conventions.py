@@ -24,10 +24,14 @@ from handgrad.checking.tensors import as_arrays, uses_torch
 from handgrad.checking.trial import leaves, like_nested, random_like, same_outputs
 from handgrad.checking.withheld import withheld
 from handgrad.differences.directional import directional
+from handgrad.seeding import seeded
 
 #: The part of its size by which a right derivative may differ from differences, beside their own
 #: error: enough to tell one reading of an argument from another.
 _AGREES: Final = 1e-6
+
+#: The part of its size within which differences have to know a derivative that tells readings.
+_KNOWN: Final = 1e-2
 
 #: Names of labels and masks, which have no gradient as a rule.
 TARGET: Final = re.compile(
@@ -68,7 +72,8 @@ def convention_of(
         ):  # the next may do; what forward raises is told where it is checked
             continue
         is_as_it_is = given.is_plain and not tensors and not base.context
-        if is_as_it_is and _is_contract(required, done.result):
+        is_given_again = bool(required) and {*(required or ())} <= {*arguments}
+        if is_as_it_is and not is_given_again and _is_contract(required, done.result):
             return None
         alone = not is_derivative(backward, required or (), arguments)
         likely = [*candidates(base, required, arguments, done, dy_first=alone)]
@@ -80,18 +85,20 @@ def convention_of(
                 found = _fitting(each, forward, backward, options)
             except (Exception, SystemExit, GeneratorExit):  # another candidate may be the one
                 continue
-            if found is not None and not is_loss:
-                return _read(found, forward, backward, options)
-            readings += [] if found is None else [found]
+            readings += [] if found is None or found in readings else [found]
         if readings:
-            return _right_one(readings, forward, backward, options)
+            found = _right_one(readings, forward, backward, options)
+            return found if is_loss else _read(found, forward, backward, options)
     return first if first is None else _without_labels(first, forward, backward, options)
 
 
 def _without_labels(
     convention: Convention, forward: Function, backward: Function, options: Mapping[str, Any]
 ) -> Convention:
-    """The same without the gradients of labels, where backward gives as many as that leaves."""
+    """The same without the gradients of labels, where backward gives as many as that leaves.
+
+    Of a loss of two arrays alike, of which no name tells the labels, the one whose gradient it is.
+    """
     names = convention.names
     likely = tuple(i for i in convention.wanted if not TARGET.fullmatch(names[i]))
     try:
@@ -101,7 +108,13 @@ def _without_labels(
         found = flat(convention.returned(on_a_copy(forward, backward)[1], dy, kept))
     except (Exception, SystemExit, GeneratorExit):  # it is told where it is checked
         return convention
-    return replace(convention, wanted=likely) if len(found) == len(likely) > 0 else convention
+    if len(found) == len(likely) > 0:
+        return replace(convention, wanted=likely)
+    shapes = {np.shape(convention.given.arrays[i]) for i in likely}
+    if len(found) > 1 or np.size(y) > 1 or shapes != {np.shape(each) for each in found}:
+        return convention
+    alone = (replace(convention, wanted=(i,)) for i in likely)
+    return next((e for e in alone if _agrees(e, forward, backward, options)), convention)
 
 
 def _right_one(
@@ -114,8 +127,14 @@ def _right_one(
 
     What is not linear in its argument is not given a cotangent.
     """
+    if len(readings) == 1:
+        return readings[0]
     right = next((e for e in readings if _agrees(e, forward, backward, options)), None)
-    meant = (e for e in readings if e.is_of_loss or _is_linear(e, forward, backward, options))
+    meant = (
+        each
+        for each in readings
+        if each.is_of_loss or ("dy" in each.roles and _is_linear(each, forward, backward, options))
+    )
     return right or next(meant, readings[0])
 
 
@@ -126,7 +145,8 @@ def _is_linear(
     found = []
     for turned in (np.positive, np.negative):
         run, back = convention.bound(*on_a_copy(forward, backward))
-        y, kept = run(*copy.deepcopy(convention.given.arrays), **options)
+        with seeded(0):
+            y, kept = run(*copy.deepcopy(convention.given.arrays), **options)
         dy = random_like(y, np.random.default_rng(0))
         found.append(like_nested(back(like_nested(dy, turned), kept), np.array))
     return same_outputs(found[0], like_nested(found[1], np.negative), rtol=1e-6, atol=1e-9)
@@ -248,22 +268,27 @@ def _is_right(
     """Return whether the gradient is that of forward along one random direction."""
     rng = np.random.default_rng(0)
     run, back = convention.bound(forward, backward)
-    arrays = [np.array(each) for each in convention.given.arrays]
-    (i,) = convention.wanted
-    y, kept = run(*copy.deepcopy(arrays), **options)
+    arrays = {str(i): np.array(each) for i, each in enumerate(convention.given.arrays)}
+    with seeded(0):
+        y, kept = run(*copy.deepcopy([*arrays.values()]), **options)
     dy = random_like(y, rng)
-    (dx,) = map(np.asarray, back(copy.deepcopy(dy), kept))
-    direction = rng.standard_normal(arrays[i].shape)
+    names = [str(i) for i in convention.wanted]
+    direction = {name: rng.standard_normal(arrays[name].shape) for name in names}
+    gradients = [np.asarray(each) for each in back(copy.deepcopy(dy), kept)]
 
     def value(at: Mapping[str, Any]) -> float:
-        return float(np.sum(dy * run(*arrays[:i], at["x"], *arrays[i + 1 :], **options)[0]))
+        with seeded(0):
+            found = run(*(np.array(at[name]) for name in arrays), **options)[0]
+        pairs = zip(leaves(dy), leaves(found), strict=True)
+        return float(sum(np.sum(a * b) for a, b in pairs))
 
-    if dx.shape != direction.shape:
+    if [each.shape for each in gradients] != [direction[name].shape for name in names]:
         return False
-    found = directional(value, {"x": arrays[i]}, {"x": direction})
-    size = np.sum(np.abs(dx * direction)) + np.abs(found.value)
-    apart = np.abs(np.sum(dx * direction) - found.value)
-    return bool(apart <= found.bound + _AGREES * size)
+    found = directional(value, arrays, direction)
+    terms = [dx * direction[name] for name, dx in zip(names, gradients, strict=True)]
+    size = sum(np.sum(np.abs(each)) for each in terms) + np.abs(found.value)
+    apart = np.abs(sum(np.sum(each) for each in terms) - found.value)
+    return bool(apart <= found.bound + _AGREES * size and found.bound <= _KNOWN * size)
 
 
 def is_derivative(backward: Function, required: Sequence[str], arguments: Sequence[str]) -> bool:
@@ -273,9 +298,13 @@ def is_derivative(backward: Function, required: Sequence[str], arguments: Sequen
 
 
 def _is_backward(backward: Function) -> bool:
-    """Return whether its name is that of a backward, not of a derivative."""
-    name = getattr(backward, "__name__", "").casefold()
-    return any(part in name for part in ("back", "bwd", "vjp", "bprop"))
+    """Return whether its name, or that of the method it is, is of a backward and no derivative."""
+    own = getattr(backward, "__func__", backward)
+    kinds = type(getattr(backward, "__self__", None)).__mro__
+    held = (name for kind in kinds for name, each in vars(kind).items() if each is own)
+    names = (getattr(backward, "__name__", ""), *held)
+    parts = ("back", "bwd", "vjp", "bprop")
+    return any(part in name.casefold() for name in names for part in parts)
 
 
 def value_and_gradients(
@@ -293,9 +322,13 @@ def value_and_gradients(
         base = Convention(given, names, floats, ("cache",), 1, tensors=tensors)
         try:
             result = as_arrays(_ran(base, function, options).result)
-            if not isinstance(result, tuple) or len(result) != 2 or np.size(result[0]) != 1:
+            if not isinstance(result, tuple) or len(result) < 2 or np.size(result[0]) != 1:
                 return None
             found = _fitting(base, function, backward, options)
+            is_of_labels = found is None or any(TARGET.fullmatch(names[i]) for i in found.wanted)
+            if is_of_labels and len(result) > 2 and owner is None:  # (loss, gradient, predictions)
+                alone = _fitting(base, function, _first_given_back, options)
+                found, backward = (found, backward) if alone is None else (alone, _first_given_back)
         except (Exception, SystemExit, GeneratorExit):  # tensors may be wanted; or it is none such
             continue
         return None if found is None else ((function, backward), found)
@@ -304,6 +337,10 @@ def value_and_gradients(
 
 def _given_back(gradients: Any) -> Any:
     return gradients
+
+
+def _first_given_back(values: tuple[Any, ...]) -> Any:
+    return values[0]
 
 
 def _given_back_by(_: Any, gradients: Any) -> Any:

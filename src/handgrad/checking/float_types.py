@@ -10,6 +10,7 @@ import numpy as np
 
 from handgrad.checking.functions import Arrays
 from handgrad.checking.trial import leaves
+from handgrad.checking.wide_buffers import with_wide_buffers
 from handgrad.forward_backward import ForwardBackward
 
 #: Relative steps below those of float32, and above them.
@@ -23,8 +24,16 @@ def computes_as(functions: ForwardBackward, arrays: Arrays) -> ForwardBackward:
     """The same, known to compute in float32 where float64 is refused or rounded on the way.
 
     What tells is a value that y does not follow in steps finer than those of float32, whatever the
-    type that comes out.
+    type that comes out. Where only arrays that it makes are of float32, it is given wide ones.
     """
+    if not functions.takes_float64 or not _is_narrow(functions, arrays):
+        return functions
+    wider = with_wide_buffers(functions)
+    return replace(functions, takes_float64=False) if _is_narrow(wider, arrays) else wider
+
+
+def _is_narrow(functions: ForwardBackward, arrays: Arrays) -> bool:
+    """Return whether y is of float32, or as coarse as that."""
 
     def outputs(given: Sequence[Any]) -> list[np.ndarray] | None:
         """The leaves of y; None where forward raises (reported elsewhere)."""
@@ -36,19 +45,14 @@ def computes_as(functions: ForwardBackward, arrays: Arrays) -> ForwardBackward:
     def types(found: list[np.ndarray] | None) -> set[Any] | None:
         return None if found is None else {x.dtype for x in found if x.dtype.kind == "f"}
 
-    if not functions.takes_float64:
-        return functions
     given = [np.asarray(arrays[name]) for name in functions.inputs]
     narrow = {np.dtype(np.float32)}
     wide = outputs([_as_type(x, np.float64) for x in given])
-    only_float32 = types(wide) == narrow
     if wide is None:
-        only_float32 = types(outputs([_as_type(x, np.float32) for x in given])) == narrow
-    elif not only_float32:
-        only_float32 = any(
-            _is_rounded(outputs, given, i, wide) for i, x in enumerate(given) if x.dtype.kind == "f"
-        )
-    return replace(functions, takes_float64=False) if only_float32 else functions
+        return types(outputs([_as_type(x, np.float32) for x in given])) == narrow
+    return types(wide) == narrow or any(
+        _is_rounded(outputs, given, i, wide) for i, x in enumerate(given) if x.dtype.kind == "f"
+    )
 
 
 def _is_rounded(

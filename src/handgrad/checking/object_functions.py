@@ -14,6 +14,7 @@ import numpy as np
 from handgrad.checking.arguments import accepted, required_names
 from handgrad.checking.attributes import RATE, Held, Methods, attributes, warmed
 from handgrad.checking.calling import Convention, scaled
+from handgrad.checking.conventions import on_a_copy
 from handgrad.checking.object_arrays import RETURNED, clear, get, put, set_rates, twin_of
 from handgrad.checking.op_functions import with_options
 from handgrad.checking.trial import in_order
@@ -143,8 +144,20 @@ def with_attributes(
 def stateless(
     forward: Callable[..., Any], backward: Callable[..., Any]
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The two functions; methods that keep the cache in their object take it and return it."""
-    return _keeping(forward, backward) if _keeps_its_cache(backward) else (forward, backward)
+    """The two functions; of methods that keep the cache in their object, those of a fresh copy."""
+    if not _keeps_its_cache(backward):
+        return forward, backward
+
+    @functools.wraps(forward)
+    def on_another(*arrays: Any, **options: Any) -> tuple[Any, Any]:
+        ahead, back = on_a_copy(forward, backward)
+        return ahead(*arrays, **options), Held(back, None)
+
+    def back_on_it(dy: Any, held: Held) -> Any:
+        return held.twin(dy)
+
+    back_on_it.__qualname__ = getattr(backward, "__qualname__", "backward")
+    return on_another, back_on_it
 
 
 def _keeps_its_cache(backward: Callable[..., Any]) -> bool:

@@ -35,7 +35,8 @@ def op_module(like: Any) -> ModuleType | None:
 def name_of(target: Any, backward: Callable[..., Any]) -> str:
     if isinstance(target, ModuleType | type):
         return target.__name__
-    return getattr(backward, "__qualname__", type(target).__name__)
+    function = getattr(backward, "func", backward)  # of one that a flag makes a derivative
+    return getattr(function, "__qualname__", type(target).__name__)
 
 
 def of_op(

@@ -17,6 +17,7 @@ COTANGENT: Final = re.compile(
     r"|g(y|out|output|o|h|c)|d[A-Z_]\w*|\w*grad\w*|\w*gradient\w*|\w*upstream\w*|\w*cotangent\w*"
     r"|d_?(next|prev\w*?|cur\w*?|last|new|l)?_?"
     r"([a-z]{1,2}\d?|out\w*|value\w*|logits|scores|loss|hidden|pred\w*)"
+    r"(_?(next|prev|cur\w*|last|new|t))?"
     r"|(delta|error)_\w+"
 )
 
@@ -49,7 +50,7 @@ def candidates(
 ) -> Iterator[Convention]:
     """The ways in which backward may be meant, the likeliest first."""
     results = len(done.result) if isinstance(done.result, tuple) else None
-    found = _roles(required, arguments, results, context=base.context)
+    found = _roles(required, arguments, results, _spread(done), context=base.context)
     if required != [] and not base.context:
         first = [("dy",)] if dy_first and required and len(required) == 1 else []
         last = [_without_cotangent(required or arguments, arguments)] * (len(arguments) == 1)
@@ -69,6 +70,8 @@ def _of_losses(
     cotangent. Forward may give the loss of each example, of which the mean is taken elsewhere.
     """
     y = done.result
+    if isinstance(y, tuple) and y and is_floats(y[0]) and not np.ndim(y[0]):
+        yield from _of_given_back(base, required, arguments, len(y) - 1)
     if len(required) < 2 or not is_floats(y) or np.ndim(y) > 1:
         return
     rest = [arguments.index(each) for each in required[1:] if each in arguments]
@@ -82,13 +85,38 @@ def _of_losses(
             yield replace(base, roles=roles, over_examples=over, is_of_loss=True)
 
 
+def _of_given_back(
+    base: Convention, required: Sequence[str], arguments: Sequence[str], results: int
+) -> Iterator[Convention]:
+    """The same where forward returns more than the number, as `(loss, probabilities)`."""
+    known = [arguments.index(each) if each in arguments else None for each in required]
+    left = [i for i in range(len(arguments)) if i not in known]
+    values: list[str | int] = [*left, *["cache"] * results]
+    for chosen in dict.fromkeys(itertools.combinations(values, known.count(None))):
+        rest = iter(chosen)
+        roles = tuple(next(rest) if each is None else each for each in known)
+        if roles:
+            yield replace(base, roles=roles, outputs=1, is_of_loss=True)
+
+
 def _without_cotangent(required: Sequence[str], names: Sequence[str]) -> tuple[str | int, ...]:
     """The arguments of a derivative, or of a Jacobian: x by its name, and y."""
     return tuple(names.index(each) if each in names else "output" for each in required)
 
 
+def _spread(done: Ran) -> int:
+    """The number of arguments that a cache makes which backward is given as `*cache`."""
+    last = done.result[-1] if isinstance(done.result, tuple) and done.result else None
+    return len(last) if isinstance(last, tuple | list) else 0
+
+
 def _roles(
-    required: list[str] | None, names: Sequence[str], results: int | None, *, context: bool
+    required: list[str] | None,
+    names: Sequence[str],
+    results: int | None,
+    spread: int,
+    *,
+    context: bool,
 ) -> Iterator[tuple[str | int, ...]]:
     inputs: tuple[int, ...] = tuple(range(len(names)))
     if required is None:
@@ -114,6 +142,8 @@ def _roles(
             known.append(None)
     if "dy" not in known and None in known:
         known[known.index(None)] = "dy"
+    if None in known and known.count("dy") == 1 and spread == len(known) - 1 > 1:
+        yield tuple("dy" if role == "dy" else "cache" for role in known)
     yield from _completed(known, required, names, results)
     for i, role in enumerate(known):  # an input of the same name as what flows back
         if role not in ("dy", "cache", "rate", "store") and "dy" not in known:

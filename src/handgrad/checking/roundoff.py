@@ -154,10 +154,17 @@ def _is_float(x: Any) -> bool:
 
 
 def _changed(x: Any, change: Callable[[Array], Any]) -> Any:
-    """x with `change` of every array of floats, in tuples, lists and dictionaries too."""
+    """x with `change` of every array of floats, in tuples, lists and dictionaries too.
+
+    Dictionaries and lists stay the objects that they are, for others may hold the same.
+    """
     if isinstance(x, dict):
-        return {key: _changed(x[key], change) for key in x}
-    if isinstance(x, (tuple, list)):
+        x.update({key: _changed(each, change) for key, each in x.items()})
+        return x
+    if isinstance(x, list):
+        x[:] = [_changed(each, change) for each in x]
+        return x
+    if isinstance(x, tuple):
         parts = [_changed(part, change) for part in x]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
     return change(x) if _is_float(x) else x

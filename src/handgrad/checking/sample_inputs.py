@@ -180,11 +180,17 @@ def keeps_rows(
 
 
 def _rows(array: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """As many rows; where rows repeat, floats are drawn anew around them."""
+    """As many rows; where rows repeat, floats are drawn anew around them.
+
+    Labels and probabilities remain such: zeros and ones, below 1, and of sum 1.
+    """
     taken = np.asarray(array)[np.arange(count) % max(len(array), 1)]
-    if taken.dtype.kind == "f" and count > len(array):
-        taken = taken * rng.uniform(0.5, 1.5, taken.shape)
-    return taken
+    if taken.dtype.kind != "f" or count <= len(array) or np.isin(taken, (0.0, 1.0)).all():
+        return taken
+    is_part = bool(np.all((taken >= 0.0) & (taken <= 1.0)))
+    drawn = taken * rng.uniform(0.5, 1.0 if is_part else 1.5, taken.shape)
+    is_whole = is_part and taken.ndim > 1 and np.allclose(np.sum(taken, axis=-1), 1.0)
+    return drawn / np.sum(drawn, axis=-1, keepdims=True) if is_whole else drawn
 
 
 def cotangents(y: Any, dy: Any) -> Iterator[tuple[str, Any, bool]]:

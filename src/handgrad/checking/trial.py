@@ -14,6 +14,7 @@ import numpy as np
 from handgrad.checking.given import entries_of
 from handgrad.checking.report import Fault, GradientRow
 from handgrad.checking.sizes import misfit
+from handgrad.checking.tensors import as_values
 from handgrad.differences.directional import (
     KINK,
     NOT_FINITE,
@@ -225,7 +226,9 @@ def guarded(
     notes = list(functions.notes)
 
     def backward(dy: Any, cache: Any) -> tuple[Any, ...]:
-        found = in_order(functions, shapes, functions.backward(dy, cache))
+        # The cotangent of a sum is a number, which `dout *= 2` leaves alone.
+        dy = dy[()] if is_number and isinstance(dy, np.ndarray) else dy
+        found = [*map(as_values, in_order(functions, shapes, functions.backward(dy, cache)))]
         if len(found) != len(functions.gradients):
             return tuple(found)
         return tuple(
@@ -233,15 +236,17 @@ def guarded(
             for name, each in zip(functions.gradients, found, strict=True)
         )
 
-    draws = True
+    draws, is_number, sums = True, False, any(shapes.values())
 
     def forward(*given: Any) -> Any:
-        nonlocal draws
-        if not draws:
-            return functions.forward(*given)
-        with seeded(0) as has_drawn:
+        nonlocal draws, is_number
+        if draws:
+            with seeded(0) as has_drawn:
+                found = functions.forward(*given)
+                draws = has_drawn()
+        else:
             found = functions.forward(*given)
-            draws = has_drawn()
+        is_number = sums and isinstance(found, tuple) and isinstance(found[0], float)
         return found
 
     return replace(functions, forward=kept(forward), backward=kept(backward), notes=notes)
@@ -291,7 +296,8 @@ def _line_of(error: BaseException) -> str:
 def _form(value: Any) -> str:
     if isinstance(value, tuple):
         return f"a tuple of {len(value)}"
-    return f"a {type(value).__name__}"
+    name = type(value).__name__
+    return f"a{'n' * (name[:1].lower() in set('aeiou'))} {name}"
 
 
 def not_finite(done: TrialRun) -> list[Fault]:
@@ -391,7 +397,8 @@ def magnitude(done: TrialRun) -> float:
 
 def noise(functions: ForwardBackward, done: TrialRun) -> float:
     """The error of the contraction by rounding in y alone, as its terms are large and cancel."""
-    return 4.0 * unit_of(functions) * magnitude(done)
+    halves = (float(np.finfo(y.dtype).eps) for y in leaves(done.y) if y.dtype == np.float16)
+    return 4.0 * max(unit_of(functions), *halves, 0.0) * magnitude(done)
 
 
 def unit_of(functions: ForwardBackward) -> float:

@@ -29,6 +29,9 @@ _PRIMES: Final = (5, 3, 7, 2, 11, 13, 17, 19)
 
 _SHAPE: Final = re.compile(r"(?:(?:int(?P<below>\d+)|(?P<bool>bool)):)?(?P<sizes>[\d, ]*)")
 _ANNOTATION: Final = re.compile(r"""\w*Float\w*\[.+,\s*["'](?P<shape>[^"']*)["']\]""")
+#: Names of the labels of a loss, and of what it compares with them.
+_LABEL: Final = re.compile(r"labels?|targets?|\w*_true|true_\w+|truth|gt|expected|one_?hot", re.I)
+_PREDICTION: Final = re.compile(r"\w*pred\w*|y_?hat|logits|scores|probs?", re.I)
 
 Draw = Callable[[np.random.Generator], np.ndarray]
 
@@ -88,7 +91,9 @@ def arrays_for(
     parameters = _parameters(target.value, like)
     left = given.without(target.made_of)
     if left.arrays:
-        return _ordered(_nested(left.arrays), parameters, options, left.source)
+        is_drawn = left.source == "--shape"
+        arrays = _of_a_loss(left.arrays, seed) if is_drawn else left.arrays
+        return _ordered(_nested(arrays), parameters, options, left.source)
     if like is not None or op_of(target.value) is not None:
         return []
     rng = np.random.default_rng(seed)
@@ -198,6 +203,37 @@ def _described(text: str) -> tuple[str, Draw]:
             raise ArgumentError(f"check: --shape {text}: nothing is below 0; allowed: int1 and up")
         return name, lambda rng: np.asarray(rng.integers(0, below, shape))
     return name, lambda rng: np.asarray(rng.standard_normal(shape))
+
+
+def _of_a_loss(arrays: Mapping[str, np.ndarray], seed: int) -> Mapping[str, np.ndarray]:
+    """The arrays, where some are labels of floats: those one-hot, and their like within (0, 1).
+
+    A loss may take logarithms, and its gradient may stand on labels that add up to 1.
+    """
+    is_loss = any(_PREDICTION.fullmatch(name) for name in arrays)
+    of_floats = {name: array for name, array in arrays.items() if array.dtype.kind == "f"}
+    labels = [
+        name
+        for name in of_floats
+        if _LABEL.fullmatch(name) or (is_loss and name in ("y", "t", "true"))
+    ]
+    if not 0 < len(labels) < len(of_floats):
+        return arrays
+    rng = np.random.default_rng((seed, len(labels)))
+    found = dict(arrays)
+    for name, array in of_floats.items():
+        if name in labels:
+            found[name] = _one_hot(array.shape, rng)
+        elif array.shape in [arrays[each].shape for each in labels]:
+            found[name] = rng.uniform(0.05, 0.95, array.shape)
+    return found
+
+
+def _one_hot(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """A class for each row; where there is one class alone, whether it is this."""
+    if len(shape) < 2 or shape[-1] == 1:
+        return rng.integers(0, 2, shape).astype(np.float64)
+    return np.asarray(np.eye(shape[-1])[rng.integers(0, shape[-1], shape[:-1])])
 
 
 # -- annotations -----------------------------------------------------------------------------------

@@ -272,8 +272,12 @@ class Trials:
         def holds(name: str) -> bool:
             if name not in moved.expected:
                 return True
-            got = float(np.sum(np.asarray(found[name]) * moved.directions[name]))
-            return abs(got - moved.expected[name]) <= moved.allowed[name]
+            terms = np.asarray(found[name]) * moved.directions[name]
+            # As far as what is right is known at all, as beside a guard against a division by 0.
+            known, right = self.draws[0].tolerances.get(name, 0.0), self.draws[0].right.get(name)
+            part = 0.0 if right is None else known / max(float(np.nanmax(np.abs(right))), 1e-300)
+            apart = abs(float(np.sum(terms)) - moved.expected[name])
+            return bool(apart <= moved.allowed[name] + part * np.sum(np.abs(terms)))
 
         return tuple(name for name in names if holds(name))
 
