@@ -132,8 +132,8 @@ class SourceSearch:
                     with self.work.hurried(2):
                         first, found = self._two(rest, made)
                     told += first
-                held = [] if found or self.departures is None else self.departures.spelled(rest)
-                found = found or self.hits(rest) or self._long or held
+                spelled = [] if found else self._spelled(rest)
+                found = found or self.hits(rest) or self._long or spelled
                 if not found:
                     break
                 while found:
@@ -171,6 +171,11 @@ class SourceSearch:
             if found:
                 return [], found
         return [], []
+
+    def _spelled(self, wrong: tuple[str, ...]) -> list[Hit]:
+        """A line as the derivation has it, of which all that it reads is right."""
+        found = [] if self.departures is None else self.departures.spelled(wrong)
+        return [hit for hit in found if not self._follows(hit.change)]
 
     def _does_alone(self, hit: Hit) -> bool:
         """Return whether a change that was found beside another puts the same right without it."""

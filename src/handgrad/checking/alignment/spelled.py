@@ -44,7 +44,8 @@ class Speller:
         self._of_forward = {id(each) for each in (*derived.inputs, *derived.body)}
         self._arrays: dict[tuple[int, ...], list[tuple[ast.expr, np.ndarray]]] = {}
         for each, value in scope.atoms:
-            if value.size > 1 or (value.dtype.kind == "f" and value.item() not in _PLAIN):
+            is_number = value.size == 1
+            if not is_number or (value.dtype.kind == "f" and value.item() not in _PLAIN):
                 self._arrays.setdefault(value.shape, []).append((each, value))
 
     def spelled(self, node: Node) -> ast.expr | None:
