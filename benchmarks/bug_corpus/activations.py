@@ -341,7 +341,7 @@ ELU = Exercise(
             "α is forgotten below zero",
             kinds("scale missing", "factor missing", "mask forgotten"),
             ("x",),
-            ("alpha", "x ≤ 0"),
+            ("α", "alpha", "x ≤ 0"),
         ),
     ),
 )

@@ -240,10 +240,10 @@ def _tree(code: CodeType) -> Function | None:
     except SyntaxError:
         return None
     found = [n for n in ast.walk(whole) if isinstance(n, Function) and _is_of(n, code)]
-    for each in found[:1]:
-        _with_signs(each)
     if isinstance(found[0] if found else None, ast.Lambda):
         found = [n for n in found if _same(n, code)]
+    for each in found[:1]:
+        _with_signs(each)
     return found[0] if found else None
 
 
