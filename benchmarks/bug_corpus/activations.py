@@ -138,7 +138,7 @@ RELU = Exercise(
         Bug(
             relu_mask_with_equality,
             "y ≥ 0 is true everywhere, so the mask lets all through",
-            kinds("mask forgotten", "activation derivative forgotten"),
+            kinds("mask forgotten", "activation derivative forgotten", "wrong branch"),
             ("x",),
         ),
         Bug(

@@ -100,7 +100,7 @@ LINEAR = Exercise(
         Bug(
             linear_bias_over_features,
             "summed over the features instead of the batch",
-            kinds("wrong axis"),
+            kinds("wrong axis", "wrong shape"),
             ("bias",),
         ),
         Bug(

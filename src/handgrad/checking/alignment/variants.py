@@ -45,6 +45,17 @@ def names_in(node: ast.AST, context: type[ast.expr_context] = ast.expr_context) 
     return {each.id for each in names if isinstance(each.ctx, context)}
 
 
+def written_into(tree: ast.AST) -> set[str]:
+    """The variables of which lines set elements."""
+    return {
+        node.value.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+    }
+
+
 def spreads(value: np.ndarray, shape: tuple[int, ...]) -> bool:
     """Return whether an array broadcasts to a shape."""
     try:
