@@ -9,7 +9,7 @@ from functools import cached_property
 from handgrad.checking.alignment.changes import Change
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.unused import unused
-from handgrad.checking.alignment.variants import names_in
+from handgrad.checking.alignment.variants import names_in, written_into
 from handgrad.checking.alignment.written import WrittenDiff
 
 #: A change with its size and the function that it is made in.
@@ -49,6 +49,15 @@ class Hit:
         before = unused(self.piece.tree)
         with self.change.made():
             return not unused(self.piece.tree) <= before
+
+    @property
+    def drops(self) -> bool:
+        """Return whether the change no longer reads an array that other lines write into.
+
+        The fault is in one of them then.
+        """
+        stored = written_into(self.piece.tree)
+        return bool(stored & names_in(self.change.place.get()) - names_in(self.change.new))
 
     @property
     def _is_late(self) -> bool:

@@ -29,7 +29,6 @@ from handgrad.checking.alignment.raised import raising_line, with_makers
 from handgrad.checking.alignment.standing import Standing
 from handgrad.checking.alignment.trials import Trials
 from handgrad.checking.alignment.unused import idle, unfilled, unused
-from handgrad.checking.alignment.variants import names_in, written_into
 from handgrad.checking.alignment.watched import WatchedTarget
 from handgrad.checking.alignment.wording import is_module
 from handgrad.checking.alignment.written import written
@@ -174,17 +173,9 @@ class SourceSearch:
         return [], []
 
     def _spelled(self, wrong: tuple[str, ...]) -> list[Hit]:
-        """A line as the derivation has it, where it is no other line that departs.
-
-        An array that others write into is made by them.
-        """
+        """A line as the derivation has it, where it is no other line that departs."""
         found = [] if self.departures is None else self.departures.spelled(wrong)
-        return [
-            hit
-            for hit in found
-            if not self._follows(hit.change)
-            and names_in(hit.change.statement, ast.Load).isdisjoint(written_into(hit.piece.tree))
-        ]
+        return [each for each in found if not self._follows(each.change) and not each.drops]
 
     def _does_alone(self, hit: Hit) -> bool:
         """Return whether a change that was found beside another puts the same right without it."""
