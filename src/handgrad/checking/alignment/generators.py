@@ -50,6 +50,7 @@ from handgrad.checking.alignment.replacing import (
     other_sizes,
 )
 from handgrad.checking.alignment.scope import CallScope, is_pure
+from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.spellings import added_at
 from handgrad.checking.alignment.variants import SIGN, Variant, names_in
 from handgrad.checking.alignment.wording import said
@@ -59,6 +60,8 @@ from handgrad.checking.attempts import attempted
 _OF_TERMS: Final = ("term missing", "wrong sign", "extra term")
 #: Kinds of which the part is a factor.
 _FACTORS: Final = ("factor missing", "mask forgotten", "activation derivative forgotten")
+#: Lines behind one that read a variable as well, so that it is one fault and not one in each.
+_SEVERAL: Final = 2
 #: The words of a factor that is a window, whatever its index: it stands elsewhere as it is.
 _WINDOW: Final = 1.5
 #: The same of a number that forward has.
@@ -331,7 +334,8 @@ def _scaled(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Cha
 def _from_here_on(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Change]:
     """A line before one, by which a variable that several lines read on gains a factor.
 
-    One that is read before as it is, or is an argument: else the line that sets it lacks the same.
+    It changes each of them, and is a word more for each. One that is read before as it is, or is an
+    argument: else the line that sets it lacks the same.
     """
     body = scope.function.body
     if not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return) or not isinstance(
@@ -342,12 +346,12 @@ def _from_here_on(place: Place, statement: ast.stmt, scope: CallScope) -> Iterat
     before, after = _split(lines, statement)
     arguments = {each.arg for each in scope.function.args.args}
     for name in sorted(_computed_with(statement)):
-        set_before = [each for each in before if name in names_in(each, ast.Store)]
-        earlier = any(name in names_in(each, ast.Load) for each in before)
-        later = any(name in names_in(each, ast.Load) for each in after)
         own: ast.expr = ast.Name(name, ast.Load())
         array = scope.array(own)
-        if not later or not (earlier or (name in arguments and not set_before)):
+        is_set = any(name in names_in(each, ast.Store) for each in before)
+        is_read = any(name in names_in(each, ast.Load) for each in before)
+        later = sum(name in names_in(each, ast.Load) for each in after)
+        if later < _SEVERAL or not (is_read or (name in arguments and not is_set)):
             continue
         if array is None or not array.ndim or array.dtype.kind != "f":
             continue
@@ -355,7 +359,8 @@ def _from_here_on(place: Place, statement: ast.stmt, scope: CallScope) -> Iterat
             if kind in _FACTORS:
                 line = ast.Assign([ast.Name(name, ast.Store())], new)
                 said_so = f"{phrase.replace('{}', part)}, here and below"
-                yield Change(place, Both([line, statement]), kind, part, said_so, statement)
+                every = Change(place, Both([line, statement]), kind, part, said_so, statement)
+                yield replace(every, words=size_of(every, {}) + later)
 
 
 def _computed_with(statement: ast.stmt) -> set[str]:

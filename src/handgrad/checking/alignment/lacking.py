@@ -20,6 +20,11 @@ from handgrad.checking.alignment.wording import said
 _MOST_USES: Final = 6
 #: Letters of what a line may lack.
 _LONG: Final = 60
+#: What is called in a term that was left out: it is a product of what is at hand.
+_ARRANGING: Final = frozenset(
+    {"sum", "mean", "reshape", "transpose", "swapaxes", "expand_dims", "outer", "dot", "matmul"}
+    | {"einsum", "squeeze", "broadcast_to", "where", "unsqueeze", "tensordot", "sign"}
+)
 
 
 def lacking(
@@ -38,9 +43,15 @@ def lacking(
         for some in combinations(shares, number):
             if same(value - slot.value, sum(np.asarray(g.value) for _, g in some)):
                 found = [speller.spelled(g) for _, g in some]
-                terms = [each for each in found if each is not None]
+                terms = [each for each in found if each is not None and _is_product(each)]
                 if len(terms) == number and len("".join(map(ast.unparse, terms))) <= _LONG:
                     yield _with(slot.place.get(), terms)
+
+
+def _is_product(term: ast.expr) -> bool:
+    """Return whether nothing is computed anew in it that forward has computed."""
+    calls = (each.func for each in ast.walk(term) if isinstance(each, ast.Call))
+    return all(ast.unparse(each).rpartition(".")[2] in _ARRANGING for each in calls)
 
 
 def _with(own: ast.expr, terms: list[ast.expr]) -> Variant:
