@@ -47,7 +47,8 @@ written to.
 
 `python -m docs.in_the_wild --checkouts FOLDER` writes this page from a list of projects, commits
 and settings, `docs/in_the_wild.toml`, and from checkouts that the reader lays; nothing of their
-code is here. Seconds are those of the whole command.
+code is here. A change is one of the source that was run and puts the gradient right. Seconds are
+those of the whole command.
 
 """
 
@@ -82,19 +83,20 @@ class Found:
     says: str
     line: int
     seconds: float
-    #: A change of the source that was run, where there is one.
-    diff: str = ""
+    #: A change of the source was run that puts it right.
+    has_change: bool = False
 
     @property
     def is_named(self) -> bool:
         """Return whether the sentence has a cause."""
-        is_told = bool(self.diff) or "a gradient belongs where" in self.says
+        is_told = self.has_change or "a gradient belongs where" in self.says
         return is_told or not any(part in self.says for part in _NO_CAUSE)
 
     @property
     def cells(self) -> str:
         says = self.says.replace("|", "\\|").replace("\n", " ")
-        return f"`{says}` | {self.line or '–'} | {self.seconds:.1f}"
+        change = "✓" if self.has_change else "–"
+        return f"`{says}` | {self.line or '–'} | {change} | {self.seconds:.1f}"
 
 
 def cases() -> list[Case]:
@@ -139,9 +141,9 @@ def checked(case: Case, checkout: Path, limit: float = _LIMIT) -> Found:
     report = json.loads(done.stdout)
     judged = [fault for fault in report["faults"] if fault["judged"]]
     best = max(judged, key=_telling, default=None)
-    told = ("", 0, "") if best is None else (best["message"], best["line"], best["diff"])
-    says, line, diff = told
-    return Found(report["verdict"], says, line, seconds, diff)
+    if best is None:
+        return Found(report["verdict"], "", 0, seconds)
+    return Found(report["verdict"], best["message"], best["line"], seconds, bool(best["diff"]))
 
 
 def _telling(fault: dict[str, Any]) -> tuple[bool, bool, bool, float]:
@@ -157,8 +159,8 @@ def page(rows: Sequence[tuple[Case, Found]]) -> str:
     licences = [f"{name} ({licence})" for name, licence in projects.items()]
     return (
         f"{_HEAD}{totals(rows)}\n\n"
-        "| project | file | symbol | wrong is | handgrad says | line | s |\n"
-        f"| --- | --- | --- | --- | --- | --- | --- |\n"
+        "| project | file | symbol | wrong is | handgrad says | line | change | s |\n"
+        f"| --- | --- | --- | --- | --- | --- | --- | --- |\n"
         + "\n".join(table)
         + f"\n\nLicences: {', '.join(licences)}.\n"
     )

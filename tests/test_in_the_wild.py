@@ -13,7 +13,9 @@ from docs import in_the_wild
 from docs.in_the_wild import PAGE, Case, Found, cases, checked, page, totals
 
 #: The cells behind the place: what is said, the line, the seconds.
-_REPORTED = re.compile(r"`(?P<says>.+)` \| (?P<line>\d+|–) \| (?P<seconds>\d+\.\d)")
+_REPORTED = re.compile(
+    r"`(?P<says>.+)` \| (?P<line>\d+|–) \| (?P<change>[✓–]) \| (?P<seconds>\d+\.\d)"
+)
 
 
 def saved() -> list[tuple[Case, Found]]:
@@ -27,7 +29,9 @@ def saved() -> list[tuple[Case, Found]]:
         assert cells is not None, row
         line = 0 if cells["line"] == "–" else int(cells["line"])
         says = cells["says"].replace("\\|", "|")
-        found.append((case, Found("wrong", says, line, float(cells["seconds"]))))
+        found.append(
+            (case, Found("wrong", says, line, float(cells["seconds"]), cells["change"] == "✓"))
+        )
     return found
 
 

@@ -47,8 +47,8 @@ def check(
 
     `inputs` are arrays for forward, in its order; an op, and anything with `like`, needs none, and
     takes None for an optional one to be left out. Floats are taken as float64 and again as float32.
-    `like` is the op that the target is meant to be: its forward is compared, and its formula gives
-    faults their names. `wrt` names the inputs that backward returns gradients for, where these are
+    `like` is the op that the target is meant to be: its forward is compared, and its gradients say
+    what is right. `wrt` names the inputs that backward returns gradients for, where these are
     not all inputs of floats. `options` go to forward; a layer runs with training=True unless they
     say otherwise. All random numbers come from `seed`.
 

@@ -20,7 +20,7 @@ from handgrad.checking.alignment.wording import said
 _MOST_USES: Final = 6
 #: Letters of what a line may lack.
 _LONG: Final = 60
-#: What is called in a term that was left out: it is a product of what is at hand.
+#: What is called of any expression in a term that was left out.
 _ARRANGING: Final = frozenset(
     {"sum", "mean", "reshape", "transpose", "swapaxes", "expand_dims", "outer", "dot", "matmul"}
     | {"einsum", "squeeze", "broadcast_to", "where", "unsqueeze", "tensordot", "sign"}
@@ -43,15 +43,19 @@ def lacking(
         for some in combinations(shares, number):
             if same(value - slot.value, sum(np.asarray(g.value) for _, g in some)):
                 found = [speller.spelled(g) for _, g in some]
-                terms = [each for each in found if each is not None and _is_product(each)]
+                terms = [each for each in found if each is not None and _is_short(each)]
                 if len(terms) == number and len("".join(map(ast.unparse, terms))) <= _LONG:
                     yield _with(slot.place.get(), terms)
 
 
-def _is_product(term: ast.expr) -> bool:
-    """Return whether nothing is computed anew in it that forward has computed."""
-    calls = (each.func for each in ast.walk(term) if isinstance(each, ast.Call))
-    return all(ast.unparse(each).rpartition(".")[2] in _ARRANGING for each in calls)
+def _is_short(term: ast.expr) -> bool:
+    """Return whether functions in a term are of variables: else it computes forward anew."""
+    calls = (each for each in ast.walk(term) if isinstance(each, ast.Call))
+    return all(
+        ast.unparse(each.func).rpartition(".")[2] in _ARRANGING
+        or all(isinstance(own, ast.Name | ast.Attribute | ast.Subscript) for own in each.args)
+        for each in calls
+    )
 
 
 def _with(own: ast.expr, terms: list[ast.expr]) -> Variant:

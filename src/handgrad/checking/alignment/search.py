@@ -173,9 +173,9 @@ class SourceSearch:
         return [], []
 
     def _spelled(self, wrong: tuple[str, ...]) -> list[Hit]:
-        """A line as the derivation has it, where it is no other line that departs."""
+        """A line as the derivation has it."""
         found = [] if self.departures is None else self.departures.spelled(wrong)
-        return [each for each in found if not self._follows(each.change) and not each.drops]
+        return [each for each in found if not each.drops]
 
     def _does_alone(self, hit: Hit) -> bool:
         """Return whether a change that was found beside another puts the same right without it."""
