@@ -305,7 +305,7 @@ RIDGE = Exercise(
         Bug(
             ridge_penalty_doubled,
             "λ w twice: the ½ of the penalty is forgotten",
-            kinds("term doubled", "extra factor", "term scaled"),
+            kinds("extra factor", "term scaled"),
             ("w",),
         ),
         Bug(

@@ -245,7 +245,7 @@ BATCH_NORM = Exercise(
         Bug(
             batchnorm_dvar_without_half,
             "∂var^(−1/2)/∂var without its ½",
-            kinds("term scaled", "term doubled", "scale missing"),
+            kinds("term scaled", "scale missing"),
             ("x",),
         ),
         Bug(

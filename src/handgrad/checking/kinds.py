@@ -32,7 +32,6 @@ KINDS: Final = {
     "not returned": "backward asks for a value that forward makes and does not return",
     "forward differs": "forward is not that of the op it is compared with",
     "scaled": "the whole gradient is multiplied by a number",
-    "term doubled": "a summand counts twice",
     "term scaled": "a summand is multiplied by a number",
     "brackets": "factors are multiplied in another order than the product of matrices allows",
     "other derivative": "the derivative of another activation: tanh, sigmoid or softmax",
