@@ -16,7 +16,7 @@ Backward = Callable[[Any, Any], Any]
 class Bug:
     """A wrong backward, labelled by hand.
 
-    Fifteen labels were widened after a run, where the report was as true as what was expected
+    Eighteen labels were widened after a run, where the report was as true as what was expected
     (1/D left out of a whole gradient is a sum where a mean belongs); none was narrowed.
 
     `gradients` are all inputs whose gradient is wrong; none for a fault of the whole call, such as
