@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 _FUNCTIONS = {"sum": "mean", "mean": "sum", "max": "min", "exp": "log", "tanh": "sin"}
+_AXES = {"0": "-1", "-1": "0"}
 _ARRANGING = ("matrix_transpose", "swapaxes", "permute_dims", "flip", "where")
 
 
@@ -33,7 +33,8 @@ def mutants(source: str, function: str, apart_from: str, decorator: str) -> Iter
     text = source.replace(f"@{decorator}\n", "# a plain function\n")
     tree = ast.parse(text)
     functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
-    for name in _called(functions, function) - _called(functions, apart_from):
+    own = _called(functions, function) - _called(functions, apart_from)
+    for name in filter(own.__contains__, functions):  # in the order of the file, in every run
         body = functions[name].body
         documented = ast.get_docstring(functions[name]) is not None
         for statement in body[1:] if documented else body:
@@ -71,7 +72,7 @@ def _changes(node: ast.AST) -> Iterator[ast.AST]:
             yield ast.BinOp(left, ast.Sub() if isinstance(op, ast.Add) else ast.Add(), right)
             yield left
             yield right
-        case ast.BinOp(left, ast.Mult() as op, right):
+        case ast.BinOp(left, ast.Mult(), right):
             yield left
             yield right
             yield ast.BinOp(left, ast.Div(), right)
@@ -96,17 +97,17 @@ def _changes(node: ast.AST) -> Iterator[ast.AST]:
             yield inner
         case ast.Call(ast.Attribute(owner, name), args):
             if name in _FUNCTIONS:
-                yield _with(node, func=ast.Attribute(owner, _FUNCTIONS[name], ast.Load()))
+                other_function = ast.Attribute(owner, _FUNCTIONS[name], ast.Load())
+                yield ast.Call(other_function, args, node.keywords)
             if name in _ARRANGING:
                 yield args[1] if name == "where" else args[0]
             for i, keyword in enumerate(node.keywords):
-                match keyword:
-                    case ast.keyword("axis", ast.Constant(0 | -1 as axis)):
-                        other_axis = ast.keyword("axis", _number(0 if axis else -1))
-                        yield _with(node, keywords=_replaced(node.keywords, i, other_axis))
-                    case ast.keyword("axis", ast.UnaryOp(ast.USub(), ast.Constant(1))):
-                        other_axis = ast.keyword("axis", _number(0))
-                        yield _with(node, keywords=_replaced(node.keywords, i, other_axis))
+                axis = ast.unparse(keyword.value) if keyword.arg == "axis" else ""
+                if axis in _AXES:
+                    other_axis = ast.parse(_AXES[axis], mode="eval").body
+                    named = [*node.keywords]
+                    named[i] = ast.keyword("axis", other_axis)
+                    yield ast.Call(node.func, args, named)
         case ast.Subscript(value, ast.BinOp(index, ast.Add() | ast.Sub(), ast.Constant(1)), ctx):
             if isinstance(ctx, ast.Load):
                 yield ast.Subscript(value, index, ctx)
@@ -115,18 +116,3 @@ def _changes(node: ast.AST) -> Iterator[ast.AST]:
             yield ast.AugAssign(target, ast.Sub(), value)
         case ast.Return(ast.Tuple([first, second, *others])):
             yield ast.Return(ast.Tuple([second, first, *others], ast.Load()))
-
-
-def _number(value: int) -> ast.expr:
-    return ast.parse(str(value), mode="eval").body
-
-
-def _with(node: ast.Call, **changed: Any) -> ast.Call:
-    found = copy.copy(node)
-    for name, value in changed.items():
-        setattr(found, name, value)
-    return found
-
-
-def _replaced(items: list[ast.keyword], at: int, new: ast.keyword) -> list[ast.keyword]:
-    return [*items[:at], new, *items[at + 1 :]]

@@ -144,7 +144,7 @@ def of_call(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
 
 
 def _decided_elsewhere(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
-    """What passes where another array is positive, for what passes where it is so itself."""
+    """The elements where another array is positive, for those where the array is so itself."""
     own = [each for each in node.args if not isinstance(each, ast.Constant)]
     array = scope.array(own[0]) if len(own) == 1 else None
     if array is None or not array.ndim:

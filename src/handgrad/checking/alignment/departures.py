@@ -94,21 +94,15 @@ class Departures:
         self.work.take(SWEPT * len(derived.body))
         speller = Speller(slot.scope, derived, of_tensors=slot.of_tensors)
         new = None if node is None else speller.spelled(node)
-        if new is None or len(ast.unparse(new)) > _LETTERS:
+        size = 0.0 if new is None else float(len(ast.unparse(new)))
+        if new is None or size > _LETTERS:
             return []
-        phrase = f"{{}} belongs where {said(slot.place.get())} stands"
-        change = Change(
-            slot.place,
-            new,
-            "other expression",
-            said(new),
-            phrase.replace("{}", said(new)),
-            slot.statement,
-        )
+        part = said(new)
+        phrase = f"{part} belongs where {said(slot.place.get())} stands"
+        change = Change(slot.place, new, "other expression", part, phrase, slot.statement)
         covers = self.interventions.covers(change, each)
         if covers is None:
             return []
-        size = float(len(ast.unparse(new)))
         return [Hit(change, slot.piece, covers, written(change, slot.piece), size, size)]
 
     def _first(

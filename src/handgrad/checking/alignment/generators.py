@@ -348,12 +348,12 @@ def _from_here_on(place: Place, statement: ast.stmt, scope: CallScope) -> Iterat
     for name in sorted(_computed_with(statement)):
         own: ast.expr = ast.Name(name, ast.Load())
         array = scope.array(own)
+        if array is None or not array.ndim or array.dtype.kind != "f":
+            continue
         is_set = any(name in names_in(each, ast.Store) for each in before)
         is_read = any(name in names_in(each, ast.Load) for each in before)
         later = sum(name in names_in(each, ast.Load) for each in after)
         if later < _SEVERAL or not (is_read or (name in arguments and not is_set)):
-            continue
-        if array is None or not array.ndim or array.dtype.kind != "f":
             continue
         for new, kind, part, phrase in attempted(inserted_at(own, array, scope, is_part=False)):
             if kind in _FACTORS:

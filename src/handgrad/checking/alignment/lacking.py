@@ -20,7 +20,7 @@ from handgrad.checking.alignment.wording import said
 _MOST_USES: Final = 6
 #: Letters of what a line may lack.
 _LONG: Final = 60
-#: What is called of any expression in a term that was left out.
+#: Functions of any expression in a term that was left out.
 _ARRANGING: Final = frozenset(
     {"sum", "mean", "reshape", "transpose", "swapaxes", "expand_dims", "outer", "dot", "matmul"}
     | {"einsum", "squeeze", "broadcast_to", "where", "unsqueeze", "tensordot", "sign"}

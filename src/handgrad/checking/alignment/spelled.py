@@ -27,7 +27,7 @@ from handgrad.program.node import FIXED, Node, Program, build
 _MOST_NODES: Final = 200
 #: Numbers that are written as they are, whichever variables have them.
 _PLAIN: Final = (0.0, 1.0, 2.0, -1.0)
-#: What is computed of some elements as of all.
+#: Operations that are the same of some elements as of all.
 _ELEMENTWISE: Final = ("negative", "multiply", "divide", "add", "subtract", "power", "log", "exp")
 #: The cotangent of a derivative that dy is multiplied by.
 _ONE: Final = "_one"
@@ -67,7 +67,7 @@ class Speller:
             return _Ones().visit(parsed(self._text(made, given.values())))
 
     def _cut(self, node: Node, given: dict[str, Node], made: dict[int, Node]) -> Node:
-        """What is computed of the forward and of variables that hold what comes back."""
+        """The value over the forward and over variables that hold what comes back."""
         if id(node) in self._of_forward or node.op in FIXED:
             return node
         if id(node) in made:
@@ -92,9 +92,9 @@ class Speller:
         return new
 
     def _everywhere(self, node: Node, given: dict[str, Node], made: dict[int, Node]) -> Node:
-        """What is put at some elements as a product with the variable that is 1 at those alone.
+        """A value put at some elements as a product with the variable that is 1 at those alone.
 
-        What it is made of is taken at all elements then, as at the classes that are a target.
+        Its operands are taken at all elements then, as at the classes that are a target.
         """
         zeros, put, *at = node.args
         ones = build("add_at", zeros, np.ones_like(put.value), *at, **node.attrs)
