@@ -20,7 +20,7 @@ from handgrad.checking.hypotheses import Draw
 from handgrad.checking.report import NO_CAUSE, Fault
 from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.subject import CheckedTarget
-from handgrad.checking.trial import TrialRun, close, like_nested, numeric_gradient, run, size_of
+from handgrad.checking.trial import TrialRun, close, like_nested, numeric_gradient, run, size_known
 from handgrad.checking.work import Work
 from handgrad.forward_backward import ForwardBackward
 
@@ -128,12 +128,12 @@ def draws_of(
     for done in runs:
         if compared:
             right = subject.right(functions, done, setup)
-            allowed = {name: 1e-12 * size_of(right[name]) for name in right}
+            allowed = {name: 1e-12 * size_known(right[name]) for name in right}
         else:
             numeric = {name: _right(functions, seen, done, name, rng) for name in wrong}
             right = {name: gradient for name, (gradient, _) in numeric.items()}
             allowed = {
-                name: max(bound, excused * size_of(gradient))
+                name: max(bound, excused * size_known(gradient))
                 for name, (gradient, bound) in numeric.items()
             }
         rights.append(right)

@@ -488,6 +488,12 @@ def size_of(gradient: Any) -> float:
     return float(np.max(np.abs(np.asarray(gradient)), initial=0.0))
 
 
+def size_known(right: Any) -> float:
+    """The size of what is known: differences at a kink are NaN."""
+    right = np.asarray(right)
+    return size_of(right[~np.isnan(right)])
+
+
 def close(found: Any, right: Any, dy: Any, part: float = 1e-9) -> bool:
     """Equal but for the order of sums: this part of the gradient or, where it cancels, of dy."""
     found, right = np.asarray(found), np.asarray(right)

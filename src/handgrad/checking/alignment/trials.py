@@ -30,7 +30,7 @@ from handgrad.checking.trial import (
     like_nested,
     noise,
     random_like,
-    size_of,
+    size_known,
 )
 from handgrad.checking.trial import forward as run_forward
 from handgrad.checking.work import COMPILED, PASS, Work
@@ -276,7 +276,7 @@ class Trials:
             terms = np.asarray(found[name]) * moved.directions[name]
             # As far as what is right is known at all, as beside a guard against a division by 0.
             known, right = self.draws[0].tolerances.get(name, 0.0), self.draws[0].right.get(name)
-            part = 0.0 if right is None else known / max(size_of(right), 1e-300)
+            part = 0.0 if right is None else known / max(size_known(right), 1e-300)
             apart = abs(float(np.sum(terms)) - moved.expected[name])
             return bool(apart <= moved.allowed[name] + part * np.sum(np.abs(terms)))
 
