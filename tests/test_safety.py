@@ -34,10 +34,6 @@ ALLOWED = {
     ("program/source.py", "compile"): "what runs already: the text of `python -c`, and a function "
     "that is called anyway, so that it records or with its loops marked",
     ("checking/alignment/pieces.py", "compile"): "a function that is called anyway, changed",
-    **dict.fromkeys(
-        [("checking/alignment/scope.py", name) for name in ("eval", "compile")],
-        "a part of a function that is called anyway, in its own names",
-    ),
     ("deriving/arguments.py", "eval"): "lengths of axes in terms that the derivation wrote",
     ("deriving/in_c.py", "subprocess"): "the C compiler, on source that the derivation wrote",
     ("mpi/lost.py", "subprocess"): "a process of Python's that speaks when the ranks are gone",

@@ -22,6 +22,7 @@ from handgrad.checking.object_arrays import (
     Path,
     arrays_of,
     get,
+    names_of,
     place_of,
     put,
     rate_paths,
@@ -224,7 +225,7 @@ class _Search:
         rng, other = np.random.default_rng(0), twin_of(self.owner)
         array = dict(arrays_of(other))[path]
         size = float(np.sqrt(np.mean(array * array))) or 1.0
-        put(other, path, array + _MOVED * size * rng.standard_normal(array.shape))
+        put(other, names_of(other, path), array + _MOVED * size * rng.standard_normal(array.shape))
         return not same_outputs(self.ran(other)[0], self.y, rtol=1e-12, atol=0.0)
 
     def _by_number(self) -> dict[Path, Path]:

@@ -98,12 +98,18 @@ def get(owner: Any, path: Path) -> Any:
     return as_arrays(value) if is_tensor(value) else value
 
 
-def put(owner: Any, path: Path, value: Any) -> None:
-    """Put an array where another one is, by all the names that this has in the object."""
+def names_of(owner: Any, path: Path) -> list[Path]:
+    """All the paths that lead to the array that this one leads to."""
     old = get(owner, path)
-    is_known = isinstance(old, np.ndarray)
-    same = [at for at, array in arrays_of(owner) if is_known and place_of(array) == place_of(old)]
-    for each in same or [path]:
+    if not isinstance(old, np.ndarray):
+        return [path]
+    place = place_of(old)
+    return [at for at, array in arrays_of(owner) if place_of(array) == place] or [path]
+
+
+def put(owner: Any, paths: Sequence[Path], value: Any) -> None:
+    """Put an array at each of these paths, which led to another one."""
+    for each in paths:
         container = _container(owner, each)
         wants_tensor = is_tensor(container.get(each[-1])) if isinstance(container, dict) else False
         container[each[-1]] = as_tensors(value) if wants_tensor else value
@@ -124,7 +130,6 @@ def clear(owner: Any, path: Path, start: Any, like: Any) -> None:
         return
     if not isinstance(old, np.ndarray):
         container[path[-1]] = old
-    elif isinstance(like, np.ndarray):
-        put(owner, path, np.zeros(old.shape, like.dtype))
     else:
-        put(owner, path, np.zeros(old.shape))
+        dtype = like.dtype if isinstance(like, np.ndarray) else None
+        put(owner, names_of(owner, path), np.zeros(old.shape, dtype))

@@ -15,7 +15,15 @@ from handgrad.checking.arguments import accepted, required_names
 from handgrad.checking.attributes import RATE, Held, Methods, attributes, warmed
 from handgrad.checking.calling import Convention, scaled
 from handgrad.checking.conventions import on_a_copy
-from handgrad.checking.object_arrays import RETURNED, clear, get, put, set_rates, twin_of
+from handgrad.checking.object_arrays import (
+    RETURNED,
+    clear,
+    get,
+    names_of,
+    put,
+    set_rates,
+    twin_of,
+)
 from handgrad.checking.op_functions import with_options
 from handgrad.checking.trial import in_order
 from handgrad.forward_backward import ForwardBackward
@@ -97,13 +105,14 @@ def with_attributes(
     named = {
         f"self.{name}" if name in functions.inputs else name: name for name in found.parameters
     }
+    places = {name: names_of(start, found.paths[name]) for name in named.values()}
     count = len(functions.inputs)
     shapes = {name: np.shape(array) for name, array in zip(functions.inputs, arrays, strict=True)}
 
     def forward(*given: Any) -> Any:
         twin = twin_of(start)
         for name, array in zip(named.values(), given[count:], strict=True):
-            put(twin, found.paths[name], array)
+            put(twin, places[name], array)
         result = pair.on(twin, found.rate)[0](*given[:count])
         is_pair = isinstance(result, tuple) and len(result) == 2
         return (result[0], Held(twin, result[1])) if is_pair else result

@@ -27,6 +27,7 @@ from handgrad.checking.alignment.changes import (
     statements,
 )
 from handgrad.checking.alignment.derivatives import of_derivative, of_jacobian, of_square
+from handgrad.checking.alignment.evaluating import is_pure
 from handgrad.checking.alignment.inserting import inserted_at, of_whole, reordered
 from handgrad.checking.alignment.meant import (
     carried,
@@ -49,7 +50,7 @@ from handgrad.checking.alignment.replacing import (
     of_expression,
     other_sizes,
 )
-from handgrad.checking.alignment.scope import CallScope, is_pure
+from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.spellings import added_at
 from handgrad.checking.alignment.variants import SIGN, Variant, names_in

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.checking.alignment.evaluating import evaluated
 from handgrad.checking.alignment.pieces import CodePiece, as_it_is
-from handgrad.checking.alignment.scope import evaluated
 from handgrad.checking.tensors import as_arrays
 from handgrad.checking.trial import leaves
 

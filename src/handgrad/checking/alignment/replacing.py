@@ -11,7 +11,8 @@ import numpy as np
 
 from handgrad.checking.alignment.called import is_reduction, of_call
 from handgrad.checking.alignment.changes import Head, Place
-from handgrad.checking.alignment.scope import CallScope, is_pure
+from handgrad.checking.alignment.evaluating import is_pure
+from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.unused import unused
 from handgrad.checking.alignment.variants import SIGN, Variant, binary, parsed
 from handgrad.checking.alignment.wording import said

@@ -3,119 +3,25 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
-from types import CodeType, MappingProxyType
 from typing import Any, Final, TypeGuard
 
 import numpy as np
 
+from handgrad.checking.alignment.evaluating import NO_RESULTS, Results, evaluated, is_pure
 from handgrad.checking.alignment.pieces import Call, Function
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.object_arrays import has_fields
 from handgrad.checking.tensors import as_values
 
-_PURE: Final = (
-    *(ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare),
-    *(ast.Tuple, ast.Slice, ast.operator, ast.unaryop, ast.cmpop, ast.expr_context, ast.IfExp),
-)
-#: Methods and functions that change nothing.
-_CALLS: Final = frozenset(
-    {
-        *("sum", "mean", "max", "min", "reshape", "transpose", "astype", "copy", "dot", "var"),
-        *("std", "exp", "log", "sqrt", "tanh", "maximum", "minimum", "where", "outer", "matmul"),
-        *("swapaxes", "abs", "sign", "square", "zeros_like", "ones_like", "einsum", "len"),
-        *("float", "int", "squeeze", "ravel", "expand_dims", "concatenate", "stack", "tensordot"),
-        *(
-            "clip",
-            "log1p",
-            "expm1",
-            "cosh",
-            "sinh",
-            "prod",
-            "cumsum",
-            "cumulative_sum",
-            "flip",
-            "roll",
-            "power",
-        ),
-        *("tril", "triu", "multiply", "divide", "add", "subtract", "broadcast_to", "permute"),
-        *("repeat", "tile", "take", "argmax", "argmin", "eye", "diag", "moveaxis", "trace"),
-        *("bincount", "hstack", "vstack", "dstack", "column_stack", "pad", "flatten", "cbrt"),
-        *("sin", "cos", "tan", "arctan", "reciprocal", "negative", "fmax", "fmin", "heaviside"),
-        *("logical_and", "logical_or", "logical_not", "diagflat", "kron", "inner", "vdot"),
-        *("range", "arange", "slice", "zeros", "ones", "empty", "empty_like"),
-    }
-)
-
-
-#: Results of calls by their text.
-Results = Mapping[str, Any]
-_NONE: Final[Results] = MappingProxyType({})
 #: Letters of a formula that is told beside its name.
 _SHORT: Final = 24
-
-
-def evaluated(
-    node: ast.expr, scope: dict[str, Any], names: dict[str, Any], results: Results = _NONE
-) -> Any:
-    """The value of an expression with these variables, None where that takes an unknown call.
-
-    results: those of calls, by their text.
-    """
-    own = _Known(results)
-    node = own.visit(copy.deepcopy(node)) if results else copy.deepcopy(node)
-    if not all(map(is_pure, ast.walk(node))):
-        return None
-    names = {**names, **own.names} if own.names else names
-    tree = ast.fix_missing_locations(ast.Expression(node))
-    for each in ast.walk(tree):
-        if isinstance(each, ast.Name | ast.Attribute | ast.Subscript):
-            each.ctx = ast.Load()
-    try:
-        code: CodeType = compile(tree, "<part>", "eval")
-        with np.errstate(all="ignore"):
-            return eval(code, scope, names)
-    except Exception:  # a name that has no value there
-        return None
-
-
-class _Known(ast.NodeTransformer):
-    """Calls of which the results are known, as names."""
-
-    def __init__(self, results: Results) -> None:
-        self.results = results
-        self.names: dict[str, Any] = {}
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        text = ast.unparse(node)
-        if text not in self.results:
-            return self.generic_visit(node)
-        name = f"_result_{len(self.names)}"
-        self.names[name] = self.results[text]
-        return ast.Name(name, ast.Load())
-
-
-def results_of(node: ast.AST, results: Sequence[Any]) -> Results:
-    """What the calls in a statement that are not known gave, by their text.
-
-    results: in their order; none is told apart where there are others, as in a loop.
-    """
-    texts = [ast.unparse(each) for each in _in_order(node) if not is_pure(each)]
-    known = dict(zip(texts, results, strict=False))
-    return known if len(known) == len(texts) == len(results) else {}
-
-
-def _in_order(node: ast.AST) -> Iterator[ast.Call]:
-    """Calls in the order in which they are made."""
-    for each in ast.iter_child_nodes(node):
-        yield from _in_order(each)
-    if isinstance(node, ast.Call):
-        yield node
 
 
 class CallScope:
@@ -124,7 +30,7 @@ class CallScope:
     results: those of calls that a statement makes, by their text.
     """
 
-    def __init__(self, function: Function, call: Call, results: Results = _NONE) -> None:
+    def __init__(self, function: Function, call: Call, results: Results = NO_RESULTS) -> None:
         self.function, self.call, self.results = function, call, results
         self._values: dict[str, Any] = {}
 
@@ -167,7 +73,7 @@ class CallScope:
         """Return whether all names of an expression are there in the function."""
         names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
         own, around = self.call.names, self.call.scope
-        return all(name in own or name in around or name in _CALLS for name in names)
+        return all(name in own or name in around or hasattr(builtins, name) for name in names)
 
     @cached_property
     def _definitions(self) -> dict[str, ast.expr]:
@@ -217,7 +123,7 @@ class CallScope:
             if isinstance(node, ast.Attribute | ast.Subscript | ast.Name):
                 plain = copy.deepcopy(node)
                 plain.ctx = ast.Load()
-                if all(map(is_pure, ast.walk(plain))):
+                if all(map(is_pure, _calls_in(plain))):
                     found.setdefault(ast.unparse(plain), plain)
         for name, value in list(self.call.names.items()):
             for field in _fields(value):
@@ -278,15 +184,10 @@ def _fields(value: Any) -> Iterator[str]:
                     yield from (f".{name}{field}" for field in _fields(kept))
 
 
+def _calls_in(node: ast.AST) -> Iterator[ast.Call]:
+    return (each for each in ast.walk(node) if isinstance(each, ast.Call))
+
+
 def _counts(node: ast.AST) -> TypeGuard[Any]:
     """Return whether this is a loop that counts in one variable."""
     return isinstance(node, ast.For) and isinstance(node.target, ast.Name)
-
-
-def is_pure(node: ast.AST) -> bool:
-    """Return whether a node is one that changes nothing when it is evaluated."""
-    if isinstance(node, ast.Call):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        name = node.func.id if isinstance(node.func, ast.Name) else name
-        return name in _CALLS
-    return isinstance(node, (*_PURE, ast.keyword, ast.List))

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from handgrad.checking.alignment.changes import Place, statements
+from handgrad.checking.alignment.evaluating import results_of
 from handgrad.checking.alignment.lines import LineValues, called
 from handgrad.checking.alignment.pieces import Call, CodePiece, Function
-from handgrad.checking.alignment.scope import CallScope, results_of
+from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.variants import names_in, parsed
 from handgrad.checking.tensors import is_tensor
 
