@@ -25,6 +25,8 @@ _LINES: Final = 3.0
 _ELEMENTS: Final = 20.0
 #: Times the counted seconds that work may take; what is not counted, as in a library, ends it so.
 _SLOW: Final = 10
+#: Seconds between two looks at the clock of the process, each of which is a call of the system.
+_LOOK: Final = 0.01
 
 
 class Work:
@@ -34,13 +36,19 @@ class Work:
         self.done, self._most = 0.0, 1e6 * seconds
         self._limit = self._most
         self._end = time.process_time() + _SLOW * seconds
+        self._is_late, self._next_look = False, 0.0
 
     def take(self, microseconds: float, lines: int = 0, elements: int = 0) -> None:
         """Count what was done, with the lines that were run and the elements they went through."""
         self.done += microseconds + lines / _LINES + elements / _ELEMENTS
 
     def over(self) -> bool:
-        return self.done >= self._limit or time.process_time() > self._end
+        """Return whether what a block has is done by the count, or all by the clock."""
+        if self.done >= self._limit:
+            return True
+        if (now := time.monotonic()) >= self._next_look:
+            self._is_late, self._next_look = time.process_time() > self._end, now + _LOOK
+        return self._is_late
 
     @contextmanager
     def hurried(self, share: int) -> Iterator[None]:

@@ -30,7 +30,8 @@ class LoopLines:
 
     def __init__(self) -> None:
         self._allowed = sys.maxsize
-        self._known: dict[CodeType, bool] = {}
+        #: By identity, for the hash of a code object is that of all it holds.
+        self._known: dict[int, tuple[CodeType, bool]] = {}
         self._taken = 0
         #: The lines of Python of the unchanged run, in loops or not, of users or not.
         self.in_all = 0
@@ -73,9 +74,10 @@ class LoopLines:
         return self._line
 
     def _loops(self, code: CodeType) -> bool:
-        if code not in self._known:
-            self._known[code] = not _BACK.isdisjoint(code.co_code[::2]) and is_users(code)
-        return self._known[code]
+        if id(code) not in self._known:
+            loops = not _BACK.isdisjoint(code.co_code[::2]) and is_users(code)
+            self._known[id(code)] = code, loops
+        return self._known[id(code)][1]
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from operator import is_
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
@@ -171,7 +172,8 @@ def _put(array: np.ndarray, content: np.ndarray) -> None:
 
 
 def _fill(held: dict[Any, Any], content: dict[Any, Any]) -> None:
-    if held.keys() != content.keys() or any(held[key] is not content[key] for key in content):
+    same = len(held) == len(content) and all(map(is_, held, content))
+    if not same or not all(map(is_, held.values(), content.values())):
         held.clear()
         held.update(content)
 
