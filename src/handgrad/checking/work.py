@@ -16,7 +16,7 @@ from typing import Final
 #: to sweep back through one node of a forward.
 CHANGE: Final = 80.0
 COMPILED: Final = 100.0
-EXPRESSION: Final = 150.0
+EXPRESSION: Final = 60.0
 PASS: Final = 60.0
 HYPOTHESIS: Final = 100.0
 SWEPT: Final = 10.0

@@ -23,7 +23,7 @@ _RIGHT: Final = 3.0
 
 
 class SizedChanges:
-    """Those of some functions; `listed` keeps what is made for all of backward, or of forward."""
+    """Those of some functions; `listed` keeps those of each, until it is changed."""
 
     def __init__(
         self,
@@ -33,17 +33,18 @@ class SizedChanges:
         work: Work,
     ) -> None:
         self.pieces, self.borrowed, self.standing, self.work = pieces, borrowed, standing, work
-        self.listed: dict[bool, list[Sized]] = {}
+        self.listed: dict[CodePiece, list[Sized]] = {}
 
     def by_size(self, *, forward: bool) -> list[Sized]:
         """All of backward's, or of forward's, the smallest first."""
-        if forward not in self.listed:
-            is_one = all(piece.in_forward for piece in self.pieces)
-            own = [each for each in self.pieces if (each.in_forward and not is_one) == forward]
-            with self.work.hurried(1):  # it is kept for later shares, and so has all that is left
-                every = takewhile(lambda _: not self.work.over(), self._sized(own))
-                self.listed[forward] = sorted(every, key=_size)
-        return self.listed[forward]
+        is_one = all(piece.in_forward for piece in self.pieces)
+        own = [each for each in self.pieces if (each.in_forward and not is_one) == forward]
+        with self.work.hurried(1):  # it is kept for later shares, and so has all that is left
+            for piece in own:
+                if piece not in self.listed:
+                    every = takewhile(lambda _: not self.work.over(), self._sized([piece]))
+                    self.listed[piece] = list(every)
+        return sorted((each for piece in own for each in self.listed[piece]), key=_size)
 
     def of(
         self,

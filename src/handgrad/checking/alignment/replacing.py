@@ -67,7 +67,10 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
         yield from _of_slice(node)
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         spreads = isinstance(place.parent, ast.BinOp | ast.Tuple | ast.Return)
-        yield from _other_names(node, scope, spreads=spreads, flows=_flows(place))
+        flows, own = _flows(place), _owner(place)
+        for each in _other_names(node, scope, spreads=spreads, flows=flows):
+            if own is None or ast.unparse(each[0]) != ast.unparse(own):
+                yield each
         if is_branch(place):
             for number in (0, 1):
                 part = f"{number} for {said(node)}"
@@ -215,6 +218,14 @@ def _flows(place: Place) -> bool:
     if isinstance(place.parent, ast.Call):
         return place.field == "args" and not is_pure(place.parent)
     return isinstance(place.parent, ast.Assign | ast.AugAssign | ast.Return | ast.Tuple)
+
+
+def _owner(place: Place) -> ast.expr | None:
+    """The object of a method that is given what stands at a place: a list never holds itself."""
+    match place.parent:
+        case ast.Call(ast.Attribute(owner)):
+            return owner
+    return None
 
 
 def _other_names(

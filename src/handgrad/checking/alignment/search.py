@@ -159,7 +159,7 @@ class SourceSearch:
         if self.departures is None:
             return [], []
         for guess in self.departures.guesses(wrong):
-            before = self._walk, self.changes.listed
+            before = self._walk, {**self.changes.listed}
             with ExitStack() as tried:
                 self._keep(guess, tried)
                 found = self._hastily(wrong) or self.departures.in_words(wrong)
@@ -254,7 +254,8 @@ class SourceSearch:
     def _keep(self, hit: Hit, made: ExitStack) -> None:
         """Leave a change in force, so that what is still wrong is looked for beside it."""
         self._kept += 1
-        self._walk, self.changes.listed = None, {}
+        self._walk = None
+        self.changes.listed.pop(hit.piece, None)
         if self.departures is not None:
             self.departures.forget()
         made.enter_context(hit.change.made())
