@@ -380,3 +380,34 @@ def test_gradients_in_a_tuple_behind_dx_are_judged_and_the_rest_left_out():
     assert {row.gradient for row in report.gradients} == {"x", "w", "b"}
     target.factor = 2.0
     assert [fault.gradient for fault in hg.check(target, normal(5, 3)).faults] == ["b"]
+
+
+class Held:
+    def __init__(self, params):
+        self.params, self.grads = params, np.zeros_like(params)
+
+
+class OfHeld:
+    """Weights and their gradients are `params` and `grads` of an object for each."""
+
+    factor = 1.0
+
+    def __init__(self):
+        self.w = Held(normal(3, 4))
+
+    def forward(self, x):
+        self.x = x
+        return x @ self.w.params
+
+    def _compute_gradients(self, grads):
+        self.w.grads = self.factor * self.x.T @ grads
+        return grads @ self.w.params.T
+
+
+def test_weights_and_gradients_of_an_object_for_each_are_judged():
+    target = OfHeld()
+    report = hg.check(target, normal(5, 3))
+    assert report.ok, str(report)
+    assert report.unjudged == ()
+    target.factor = 2.0
+    assert [each.gradient for each in hg.check(target, normal(5, 3)).faults] == ["w.params"]

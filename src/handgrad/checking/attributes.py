@@ -343,8 +343,8 @@ def _belongs(gradient: Path, parameter: Path) -> bool:
         found = beside.pop()
     if beside == home and plain(name) in map(plain, without_affix(found)):
         return True
-    if beside == home and home and plain(found) in ("g", "grad", "gradient"):
-        return plain(name) in ("data", "value", "values", "array", "v")
+    if beside == home and home and plain(found) in ("g", "grad", "grads", "gradient", "gradients"):
+        return plain(name) in ("data", "value", "values", "array", "v", "param", "params")
     if not beside or not _is_of_gradients(beside[-1]):
         return False
     if "/" in name and found == name:  # a name within the network, as `block/dense/w`
