@@ -74,20 +74,29 @@ def _file(path: Path) -> ModuleType:
 def _packages(path: Path) -> list[Path]:
     """The folders of the packages that a file stands in, the outermost first.
 
-    They are those with an `__init__.py`, and as many as its relative imports count.
+    They are those with an `__init__.py`, and as many as its relative imports count, or those of its
+    neighbours, which it may import.
     """
     within = []
     for folder in path.parents:
         if not (folder / "__init__.py").is_file():
             break
         within.append(folder)
+    level = _level(path)
+    if level > 0:
+        level = max(map(_level, (path, *path.parent.glob("*.py"))))
+    counted = [each for each in path.parents if each.name]
+    return counted[: max(len(within), level)][::-1]
+
+
+def _level(path: Path) -> int:
+    """The most dots of a relative import in a file."""
     try:
         tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError):  # importing it says so
-        return within[::-1]
-    levels = [each.level for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)]
-    counted = [each for each in path.parents if each.name]
-    return counted[: max((len(within), *levels))][::-1]
+    except (OSError, SyntaxError, ValueError):  # importing it says so
+        return 0
+    levels = (each.level for each in ast.walk(tree) if isinstance(each, ast.ImportFrom))
+    return max(levels, default=0)
 
 
 def _in_package(path: Path, packages: Sequence[Path]) -> ModuleType:

@@ -52,7 +52,7 @@ _BACK: Final = (
 )
 _VALUE: Final = (
     *("__call__", "call", "activate", "activation", "function", "fn", "compute", "evaluate"),
-    *("compute_output", "loss"),
+    *("compute_output", "loss", "calculate"),
 )
 _SLOPE: Final = (
     *("derivative", "gradient", "gradients", "grad", "prime", "deriv"),
@@ -61,7 +61,7 @@ _SLOPE: Final = (
 #: Those that are a pair, the most telling first.
 PAIRS: Final = (
     *product(_AHEAD, _BACK),
-    *product(("__call__", "loss"), _BACK[:1]),
+    *product(("__call__", "loss", "calculate"), _BACK[:1]),
     *product(_AHEAD + _VALUE, _SLOPE),
 )
 
@@ -130,12 +130,17 @@ def pairs_of(module: ModuleType) -> list[tuple[Callable[..., Any], Callable[...,
 def _named(target: Any) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
     """The two that an object or a module has under names that belong together."""
     for one, other in PAIRS:
-        forward, backward = (getattr(target, name, None) for name in (one, other))
+        backward = getattr(target, other, getattr(target, f"_{other}", None))
+        forward = getattr(target, one, None) if callable(backward) else None
         if one == "__call__" and not isinstance(forward, MethodType):
             continue
         if callable(forward) and callable(backward):
             return forward, backward
-    return None
+    if isinstance(target, ModuleType):
+        return None
+    methods = dict(inspect.getmembers(target, inspect.ismethod))
+    found = [(name, other) for name in methods for other in partners(name) if other in methods]
+    return (methods[found[0][0]], methods[found[0][1]]) if len(found) == 1 else None
 
 
 def _by_flag(
@@ -154,6 +159,8 @@ def partners(name: str) -> Iterator[str]:
         for change in (str, str.capitalize):
             if change(one) in name:
                 yield name.replace(change(one), change(other))
+    if name.startswith("for"):
+        yield f"back{name.removeprefix('for')}"
     for affix in ("backward", "bwd", "grad", "gradient", "prime", "derivative", "deriv", "vjp"):
         yield f"{name}_{affix}"
         yield f"{affix}_{name}"
@@ -288,7 +295,7 @@ def _objects(module: ModuleType, text: str, maker: Maker) -> Target:
     if unused := maker.settings.keys() - {*maker.used}:
         raise ArgumentError(
             f"{text} has no constructor for {', '.join(sorted(unused))}; allowed: settings of a "
-            "class"
+            "class, or --option for what forward takes"
         )
     value = found if len(found) == 2 else found[0]
     return Target(text, value, made_of=tuple(maker.used))
@@ -327,6 +334,7 @@ class Maker:
         except (TypeError, ValueError):
             parameters = {}
         takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+        of_forward = _arguments_of(kind)
         named = {
             key: each
             for key, each in parameters.items()
@@ -336,8 +344,8 @@ class Maker:
             if key not in named and not takes_any:
                 hint = did_you_mean(key, named)
                 allowed = ", ".join(named) or "none"
+                hint = hint or (f" (or, for forward, --option {key}=...)" * (key in of_forward))
                 raise ArgumentError(f"{name} takes no argument {key!r}; allowed: {allowed}{hint}")
-        of_forward = _arguments_of(kind)
         given = {key: x for key, x in self.arrays.items() if key in named and key not in of_forward}
         lacking = [
             key
@@ -384,17 +392,23 @@ def _meant(value: Any, parameter: inspect.Parameter | None, module: ModuleType) 
 
 def _arguments_of(kind: type) -> tuple[str, ...]:
     """The names of forward's arguments, of an object of this class."""
-    found = (inspect.getattr_static(kind, name, None) for name, _ in PAIRS)
-    forward = next((each for each in found if inspect.isfunction(each)), None)
-    return () if forward is None else tuple(inspect.signature(forward).parameters)
+    forward = _forward_of(kind)
+    is_plain = inspect.isfunction(forward)
+    return tuple(inspect.signature(forward).parameters) if is_plain else ()
+
+
+def _forward_of(kind: type) -> Any:
+    """Forward as it stands in a class: a function, or a method that is static or the class's."""
+    names = dict.fromkeys(name for name, _ in PAIRS if name != "__call__")
+    paired = (name for name in vars(kind) if any(other in vars(kind) for other in partners(name)))
+    found = (inspect.getattr_static(kind, name, None) for name in (*names, "__call__", *paired))
+    kinds = (FunctionType, staticmethod, classmethod)
+    return next((each for each in found if isinstance(each, kinds)), None)
 
 
 def _needs_object(kind: type) -> bool:
     """Return whether forward takes self, unlike the static method of torch.autograd.Function."""
-    names = dict.fromkeys(name for name, _ in PAIRS if name != "__call__")
-    found = (inspect.getattr_static(kind, name, None) for name in (*names, "__call__"))
-    kinds = (FunctionType, staticmethod, classmethod)
-    forward = next((each for each in found if isinstance(each, kinds)), None)
+    forward = _forward_of(kind)
     if not inspect.isfunction(forward):
         return False
     first = next(iter(inspect.signature(forward).parameters.values()), None)

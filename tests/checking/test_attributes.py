@@ -327,3 +327,87 @@ def test_a_gradient_that_torch_returns_as_none_is_said():
     assert report.verdict == "right"
     assert report.unjudged == ("weight",)
     assert str(report).startswith("✓ dx is right; the gradient of weight was not judged")
+
+
+class WithMomentum(Linear):
+    """Backward steps, and keeps the weights of the step before, which y does not depend on."""
+
+    factor = 1.0
+
+    def __init__(self):
+        super().__init__()
+        self.lr, self.momentum, self.before = 0.01, 0.0, self.w.copy()
+
+    def backward(self, dy):
+        dw = self.factor * self.x.T @ dy
+        dx = dy @ self.w.T
+        self.w = self.w - self.lr * dw + self.momentum * (self.w - self.before)
+        self.before = self.w.copy()
+        return dx
+
+
+def test_the_weights_of_the_step_before_are_no_parameter():
+    report = hg.check(WithMomentum(), normal(5, 3))
+    assert report.ok, str(report)
+    assert {row.gradient for row in report.gradients} == {"x", "w"}
+    target = WithMomentum()
+    target.factor = 2.0
+    assert [fault.gradient for fault in hg.check(target, normal(5, 3)).faults] == ["w"]
+
+
+class Nested:
+    """Backward returns dx, the gradients of the weights in a tuple, and what it made on the way."""
+
+    factor = 1.0
+
+    def __init__(self):
+        self.w, self.b = normal(3, 4), normal(4)
+
+    def forward(self, x):
+        y = np.tanh(x @ self.w + self.b)
+        return y, (x, y)
+
+    def backward(self, deltas, state):
+        x, y = state
+        da = deltas * (1 - y * y)
+        return da @ self.w.T, (x.T @ da, self.factor * da.sum(axis=0)), (da, y)
+
+
+def test_gradients_in_a_tuple_behind_dx_are_judged_and_the_rest_left_out():
+    target = Nested()
+    report = hg.check(target, normal(5, 3))
+    assert report.ok, str(report)
+    assert {row.gradient for row in report.gradients} == {"x", "w", "b"}
+    target.factor = 2.0
+    assert [fault.gradient for fault in hg.check(target, normal(5, 3)).faults] == ["b"]
+
+
+class Held:
+    def __init__(self, params):
+        self.params, self.grads = params, np.zeros_like(params)
+
+
+class OfHeld:
+    """Weights and their gradients are `params` and `grads` of an object for each."""
+
+    factor = 1.0
+
+    def __init__(self):
+        self.w = Held(normal(3, 4))
+
+    def forward(self, x):
+        self.x = x
+        return x @ self.w.params
+
+    def _compute_gradients(self, grads):
+        self.w.grads = self.factor * self.x.T @ grads
+        return grads @ self.w.params.T
+
+
+def test_weights_and_gradients_of_an_object_for_each_are_judged():
+    target = OfHeld()
+    report = hg.check(target, normal(5, 3))
+    assert report.ok, str(report)
+    assert report.unjudged == ()
+    target.factor = 2.0
+    assert [each.gradient for each in hg.check(target, normal(5, 3)).faults] == ["w.params"]

@@ -316,3 +316,71 @@ def gate_back(dy, cache):
 
 def test_a_product_gains_a_term_where_it_is_set_and_not_where_it_is_returned():
     told((gate, gate_back), n(4, 3), n(3, 5), n(3, 5), line="dx = da @ v.T + dz @ w.T")
+
+
+# A number that is taken from elements stands where one for each row belongs
+
+
+def hinge(x, y):
+    rows = np.arange(len(x))
+    margins = np.maximum(0, x - x[rows, y][:, None] + 1.0)
+    margins[rows, y] = 0
+    return np.sum(margins) / len(x), (margins, y)
+
+
+def hinge_back(dy, cache):
+    margins, y = cache
+    n = len(margins)
+    violated = np.sum(margins > 0, axis=1)  # noqa: F841
+    dx = np.zeros_like(margins)
+    dx[margins > 0] = 1
+    dx[np.arange(n), y] -= 1
+    return dy * dx / n
+
+
+def test_a_number_that_is_taken_off_is_told_as_the_array_that_belongs_there():
+    line = "dx[np.arange(n), y] -= violated"
+    told((hinge, hinge_back), n(4, 3), np.array([0, 2, 1, 1]), line=line)
+
+
+class Jacobians:
+    def forward(self, x):
+        e = np.exp(x - x.max(axis=-1, keepdims=True))
+        self.y = e / e.sum(axis=-1, keepdims=True)
+        return self.y
+
+    def backward(self, dy):
+        y, at = self.y[..., np.newaxis], range(dy.shape[-1])
+        jacobian = -y * y.swapaxes(-1, -2)
+        jacobian[..., at, at] += 1
+        return (jacobian @ dy[..., np.newaxis]).squeeze(-1)
+
+
+def test_a_number_on_a_diagonal_is_told_as_the_array_that_belongs_there():
+    told(Jacobians(), n(4, 3), line="jacobian[..., at, at] += self.y")
+
+
+# With four rows √(1/4) = 2 · 1/4: what fits by that chance alone is not told
+
+
+def scaled_rows(x, g):
+    centred, var = x - x.mean(axis=0), x.var(axis=0)
+    return g * centred / np.sqrt(var + 1e-5), (centred, var, g)
+
+
+def scaled_rows_back(dy, cache):
+    centred, var, g = cache
+    std, dh = np.sqrt(var + 1e-5), dy * g
+    dvar = -0.5 * np.sum(dh * centred, axis=0) / std**3
+    each = np.ones(dy.shape) / len(dy) * dvar
+    dcentred = dh / std + centred * each
+    dx = dcentred - np.mean(dcentred, axis=0)
+    return dx, np.sum(dy * centred, axis=0) / std
+
+
+@pytest.mark.parametrize("rows", [4, 5])
+def test_a_change_is_right_for_other_numbers_of_rows_as_well(rows):
+    report = hg.check((scaled_rows, scaled_rows_back), n(rows, 3), n(3, seed=1))
+    [fault] = [each for each in report.faults if each.situation == "usual"]
+    assert "2" in fault.diff.splitlines()[-1], str(report)
+    assert "sqrt(np.ones" not in fault.diff

@@ -218,3 +218,26 @@ def test_a_wrong_derivative_with_a_setting_of_its_own() -> None:
     report = hg.check((forward, derivative), n(5, 3), alpha=0.7)
     assert report.verdict == "wrong"
     assert "a product belongs where exp(net) + α stands" in report.faults[0].message
+
+
+class Standardised:
+    """Made to evaluate, as a network sets it before it trains; backward is that of training."""
+
+    def __init__(self):
+        self.is_training, self.mean, self.var = False, 0.5, 2.0
+
+    def forward(self, x):
+        if self.is_training:
+            self.mean, self.var = x.mean(axis=0), x.var(axis=0)
+        self.y = (x - self.mean) / np.sqrt(self.var + 1e-5)
+        return self.y
+
+    def backward(self, dy):
+        y, std = self.y, np.sqrt(self.var + 1e-5)
+        return (dy - dy.mean(axis=0) - y * (dy * y).mean(axis=0)) / std
+
+
+def test_an_object_is_judged_in_training_and_that_is_said():
+    report = hg.check(Standardised(), np.random.default_rng(0).normal(size=(5, 3)))
+    assert report.verdict == "right", str(report)
+    assert "is_training is False" in str(report)

@@ -337,3 +337,36 @@ def test_lines_before_a_store_into_an_array_are_not_blamed():
     first = line_of(two_layers_in_place, "da")
     assert {fault.gradient for fault in report.faults} == {"x", "W1", "b1"}
     assert {told_at(fault) for fault in report.faults} <= {0, first + 1}
+
+
+class Steps:
+    """Backward steps; both gradients of its weights have a factor too many, and so has dx."""
+
+    def __init__(self):
+        rng = np.random.default_rng(2)
+        self.w, self.b, self.lr = rng.normal(size=(3, 4)), rng.normal(size=4), 0.01
+
+    def forward(self, x):
+        self.x = x
+        return x @ self.w + self.b
+
+    def backward(self, dy):
+        n, k = self.x.shape
+        dw = self.x.T @ dy
+        db = np.sum(dy, axis=0)
+        dx = dy @ self.w.T
+        dw = dw / (n * k)
+        db = db / (n * k)
+        dx = dx / k
+        self.w = self.w - self.lr * dw
+        self.b = self.b - self.lr * db
+        return dx
+
+
+def test_each_of_three_factors_has_its_own_line_and_no_other():
+    report = hg.check(Steps(), np.random.default_rng(0).normal(size=(5, 3)))
+    assert len(report.faults) == 3, str(report)
+    added = [each.diff.splitlines()[-1][1:].strip() for each in report.faults]
+    assert {each.gradient for each in report.faults} == {"x", "w", "b"}
+    assert not any("not linear" in each.message for each in report.faults)
+    assert sorted(each.split(" ")[0] for each in added) == ["db", "dw", "dx"], str(report)

@@ -210,7 +210,16 @@ CHAPTERS = {
     .replace("from ..common", "from common")
     .replace("from net.settings", "from helper"),
 }
+#: The file itself imports its neighbour alone, and that imports from the folder above.
+THROUGH = {
+    "lib/layers/act.py": "from ._base import Base\nimport numpy as np\n\nclass Act(Base):\n"
+    "    def _compute_gradients(self, grads):\n        return grads * (1 - self.y ** 2)\n",
+    "lib/layers/_base.py": "from ..engine import np\n\nclass Base:\n    def forward(self, x):\n"
+    "        self.y = np.tanh(x)\n        return self.y\n",
+    "lib/engine.py": "import numpy as np\n",
+}
 PROJECTS = {
+    "lib/layers/act.py": THROUGH,
     "net/layers/act.py": RELATIVE,
     "net/layers/./act.py": FOLDERS,
     "repo/ch05/deep/act.py": CHAPTERS,
@@ -370,3 +379,50 @@ def test_packages_that_are_not_installed_are_read_over(
     assert said.exit_code == 2
     needed = "No module named 'nowhere_gpu', of which nowhere_gpu.kernels.sums is used"
     assert needed in " ".join(said.output.split())
+
+
+LOSSES = """
+import numpy as np
+
+class Squares:
+    def forloss(self, x, y):
+        self.difference = x - y
+        return np.sum(self.difference ** 2)
+
+    def backloss(self):
+        return 2 * self.difference
+
+class Entropy:
+    def calculate(self, logits, target):
+        e = np.exp(logits - logits.max(axis=1, keepdims=True))
+        self.p, self.target = e / e.sum(axis=1, keepdims=True), target.ravel()
+        return -np.log(self.p[range(len(self.p)), self.target]).mean()
+
+    def backward(self):
+        d = self.p.copy()
+        d[range(len(d)), self.target] -= 1
+        return d / len(d)
+"""
+
+
+def test_losses_by_other_names_and_labels_in_a_list(
+    handgrad: Run, tree: Callable[..., Path]
+) -> None:
+    root = tree({"losses.py": LOSSES})
+    squares = handgrad("check", f"{root}/losses.py:Squares", "--shape", "x=4,3", "--shape", "y=4,3")
+    assert squares.exit_code == 0, squares.output
+    entropy = handgrad(
+        *("check", f"{root}/losses.py:Entropy", "--shape", "logits=4,3"),
+        *("--option", "target=[0, 2, 1, 1]"),
+    )
+    assert entropy.exit_code == 0, entropy.output
+
+
+def test_a_setting_that_forward_takes_is_told_its_option(
+    refused: Refused, tree: Callable[..., Path]
+) -> None:
+    root = tree({"losses.py": LOSSES})
+    said = refused(
+        *("check", f"{root}/losses.py:Entropy", "--shape", "logits=4,3"), "--set", "target=[0, 2]"
+    )
+    assert "--option target=" in said

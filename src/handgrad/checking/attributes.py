@@ -202,10 +202,11 @@ class _Search:
             beside += [by_number[path]] if path in by_number else []
             same = all(np.array_equal(self.ended[e], self.ended[beside[0]]) for e in beside)
             moved = path in self.written and (bool(self.rate) or self._has_moved(path))
-            if not self._is_viewed(path) and (path in stepped or (beside and same and not moved)):
+            is_stepped = path in stepped and self._moves(path)  # no buffer of a momentum
+            if not self._is_viewed(path) and (is_stepped or (beside and same and not moved)):
                 parameters[name] = np.array(self.after[path][1])
                 paths[name] = path
-                gradients[name] = path if path in stepped else beside[0]
+                gradients[name] = path if is_stepped else beside[0]
             elif self._moves(path):
                 unjudged.append(name)
         steps = frozenset(name for name, path in paths.items() if path in stepped)
@@ -343,8 +344,8 @@ def _belongs(gradient: Path, parameter: Path) -> bool:
         found = beside.pop()
     if beside == home and plain(name) in map(plain, without_affix(found)):
         return True
-    if beside == home and home and plain(found) in ("g", "grad", "gradient"):
-        return plain(name) in ("data", "value", "values", "array", "v")
+    if beside == home and home and plain(found) in ("g", "grad", "grads", "gradient", "gradients"):
+        return plain(name) in ("data", "value", "values", "array", "v", "param", "params")
     if not beside or not _is_of_gradients(beside[-1]):
         return False
     if "/" in name and found == name:  # a name within the network, as `block/dense/w`

@@ -73,7 +73,8 @@ def convention_of(
             continue
         is_as_it_is = given.is_plain and not tensors and not base.context
         is_given_again = bool(required) and {*(required or ())} <= {*arguments}
-        if is_as_it_is and not is_given_again and _is_contract(required, done.result):
+        is_whole = is_as_it_is and not is_given_again and _is_contract(required, done.result)
+        if is_whole and not isinstance(forward, MethodType):
             return None
         alone = not is_derivative(backward, required or (), arguments)
         likely = [*candidates(base, required, arguments, done, dy_first=alone)]

@@ -33,6 +33,7 @@ from handgrad.targets import op_of
 
 def check(
     target: object,
+    /,
     *inputs: object,
     like: object = None,
     wrt: Sequence[str] | None = None,

@@ -26,7 +26,7 @@ from handgrad.checking.given import Given
 from handgrad.checking.object_functions import Called, stateless, with_attributes
 from handgrad.checking.op_functions import name_of, of_op, unwritten
 from handgrad.checking.optimizers import with_optimizers
-from handgrad.checking.prepared import prepared
+from handgrad.checking.prepared import in_training, prepared
 from handgrad.checking.trial import leaves, like_nested, random_like, same_outputs
 from handgrad.differences.layers import of_layer
 from handgrad.errors import ArgumentError
@@ -128,6 +128,7 @@ def _of_pair(
         methods = _functions(target, None)
     forward, backward = methods
     taken = {name: unwritten(value) for name, value in accepted(forward, options).items()}
+    methods, remark = in_training(methods)
     if given.is_plain:
         methods = prepared(methods, arrays, taken)
         forward, backward = methods = with_optimizers(methods, owner_of(*methods))
@@ -161,7 +162,7 @@ def _of_pair(
             backward=back,
             unjudged=tuple(left_out),
             is_adapted=convention is not None,
-            notes=() if convention is None or not convention.note else (convention.note,),
+            notes=tuple(filter(None, (remark, "" if convention is None else convention.note))),
             withheld=withheld_from(convention, forward, backward),
         )
         owner = owner_of(*methods) if wrt is None else None

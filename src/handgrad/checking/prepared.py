@@ -29,6 +29,9 @@ _METHODS: Final = (
 _SHAPE: Final = re.compile(r"\w*shape\w*|\w*dims|input_?size")
 _WIDTH: Final = re.compile(r"\w*(dim|size|features|units|channels)|n_?in\w*|in_\w+|\w*inputs?|d_in")
 
+#: Attributes that say whether an object trains.
+_MODE: Final = re.compile(r"_*(is_?|in_?)?train(ing)?(_mode)?", re.I)
+
 Pair = tuple[Callable[..., Any], Callable[..., Any]]
 
 
@@ -49,6 +52,29 @@ def prepared(methods: Pair, arrays: Sequence[Any], options: Mapping[str, Any]) -
         if any(called) and _runs(bound[0], arrays, options):
             return bound[0], bound[1]
     return methods
+
+
+def in_training(methods: Pair) -> tuple[Pair, str]:
+    """The methods of a copy of their object that trains, which backward is for, and a remark on it.
+
+    The same, and none, where it says that it trains, or its constructor takes whether it does.
+    """
+    owner = owner_of(*methods)
+    if owner is None:
+        return methods, ""
+    made_by = getattr(type(owner).__init__, "__code__", None)
+    known = () if made_by is None else made_by.co_varnames
+    modes = [
+        name
+        for name, value in vars(owner).items()
+        if value is False and _MODE.fullmatch(name) and name.strip("_") not in known
+    ]
+    if not modes:
+        return methods, ""
+    twin = twin_of(owner)
+    vars(twin).update(dict.fromkeys(modes, True))
+    forward, backward = (MethodType(each.__func__, twin) for each in methods)  # type: ignore[attr-defined]
+    return (forward, backward), f"self.{modes[0]} is False: judged is what it gives in training"
 
 
 def _runs(forward: Callable[..., Any], arrays: Sequence[Any], options: Mapping[str, Any]) -> bool:

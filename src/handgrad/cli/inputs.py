@@ -117,6 +117,26 @@ def _parameters(value: Any, like: str | None) -> dict[str, inspect.Parameter]:
     return {name: each for name, each in signature.parameters.items() if each.kind in kinds}
 
 
+def settings_for(target: Target, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of forward, lists of numbers that it has to be given as arrays.
+
+    Labels are one such; a list with a default is meant as it is written.
+    """
+    required = {name for name, e in _parameters(target.value, None).items() if e.default is e.empty}
+    return {
+        name: _as_array(each) if name in required and isinstance(each, list) else each
+        for name, each in options.items()
+    }
+
+
+def _as_array(values: list[Any]) -> Any:
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows that differ in length
+        return values
+    return array if array.dtype.kind in "fiub" else values
+
+
 def _forward(value: Any, like: str | None) -> Any:
     """The function that the inputs go to."""
     if isinstance(value, tuple) and value:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import handgrad as hg
-from handgrad.cli.inputs import arrays_for, given_arrays
+from handgrad.cli.inputs import arrays_for, given_arrays, settings_for
 from handgrad.cli.options import settings_of
 from handgrad.errors import ArgumentError
 from handgrad.targets import Target, resolve
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from handgrad.checking import CheckReport
 
 #: Keywords of `hg.check` that are options of the command, not settings of forward.
-_RESERVED: Final = ("target", "like", "wrt", "seed")
+_RESERVED: Final = ("like", "wrt", "seed")
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def outcome_of(request: Request) -> Outcome:
             like=request.like,
             wrt=None if wrt is None else [name.strip() for name in wrt.split(",")],
             seed=request.seed,
-            **options,
+            **settings_for(target, options),
         )
     if report.target != report.like:
         report = replace(report, target=request.target)

@@ -16,16 +16,21 @@ from handgrad.checking.alignment.lines import called
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.trials import Trials
 from handgrad.checking.alignment.variants import names_in
+from handgrad.checking.trial import backward, forward, like_nested
 
 _NOT_LINEAR: Final = "not linear in dy is"
 _NOTHING: Final = "nothing of dy is in"
 
 
-def not_linear(pieces: Sequence[CodePiece], trials: Trials) -> tuple[ast.stmt, str] | None:
-    """The first such line, as they run, and a sentence on it.
+def not_linear(
+    pieces: Sequence[CodePiece], trials: Trials, name: str
+) -> tuple[ast.stmt, str] | None:
+    """The first such line, as they run, and a sentence on it; None where this gradient is linear.
 
     Where it adds what a line before it makes without dy, and which is called a gradient, that line.
     """
+    if _is_linear(trials, name):  # as with a step of an optimizer, from the weights there were
+        return None
     own = [piece for piece in pieces if not piece.in_forward]
     ahead, turned = (trials.line_values(own, sign=sign).made for sign in (1.0, -1.0))
     without: dict[str, ast.stmt] = {}
@@ -43,6 +48,15 @@ def not_linear(pieces: Sequence[CodePiece], trials: Trials) -> tuple[ast.stmt, s
             first = next((line for name, line in without.items() if name in read), None)
             return (statement, _summand(statement)) if first is None else (first, _NOTHING)
     return None
+
+
+def _is_linear(trials: Trials, name: str) -> bool:
+    """Return whether −dy makes the opposite of this gradient."""
+    done = trials.runs[0]
+    with trials.quietly():
+        _, cache = forward(trials.functions, done.arrays)
+        turned = backward(trials.functions, like_nested(done.dy, np.negative), cache)
+    return _near(np.asarray(done.gradients[name]), -np.asarray(turned[name]))
 
 
 def _summand(statement: ast.stmt) -> str:

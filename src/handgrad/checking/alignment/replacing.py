@@ -46,7 +46,8 @@ def of_expression(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Va
             yield inner, "wrong branch", said(node), "the condition {} is the wrong way round"
         case ast.Constant():
             yield from _of_constant(place, node)
-            if isinstance(place.parent, ast.Assign) and type(node.value) in (int, float):
+            is_set = isinstance(place.parent, ast.Assign | ast.AugAssign)
+            if is_set and type(node.value) in (int, float):
                 yield from _for_number(scope)
             if isinstance(place.parent, ast.Return) and type(node.value) in (int, float):
                 yield from _with_mask(node, scope)
@@ -120,10 +121,10 @@ def _stored(function: ast.AST) -> Iterator[ast.Name]:
 
 
 def _for_number(scope: CallScope) -> Iterator[Variant]:
-    """An array, whole or as one row, for a number that is assigned."""
+    """An array, whole or as one row, for a number that is assigned or added."""
     for atom, value in scope.atoms:
         row = ast.Call(ast.Attribute(atom, "ravel", ast.Load()), [], [])
-        for new in (atom, row) if value.dtype.kind == "f" and value.ndim else ():
+        for new in (atom, row) if value.dtype.kind in "fi" and value.ndim else ():
             yield new, "factor missing", said(atom), "the factor {} is missing"
 
 

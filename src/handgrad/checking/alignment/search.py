@@ -159,6 +159,8 @@ class SourceSearch:
         if self.departures is None:
             return [], []
         for guess in self.departures.guesses(wrong):
+            if alone := self.trials.covered(guess.change, guess.piece, wrong):
+                return [], [replace(guess, covers=alone)]
             before = self._walk, {**self.changes.listed}
             with ExitStack() as tried:
                 self._keep(guess, tried)
@@ -203,9 +205,9 @@ class SourceSearch:
         """A line of backward that does nothing, beside others or in a loop."""
         return idle(self._of_backward)
 
-    def not_linear(self) -> tuple[ast.stmt, str] | None:
-        """A line of backward by which what it gives is not linear in dy, and a sentence on it."""
-        return not_linear(self.pieces, self.trials)
+    def not_linear(self, name: str) -> tuple[ast.stmt, str] | None:
+        """A line of backward by which a gradient is not linear in dy, and a sentence on it."""
+        return not_linear(self.pieces, self.trials, name)
 
     def departing(self, name: str) -> ast.stmt | None:
         """The first line that this gradient, and none that is right, is made from by a value that
@@ -254,6 +256,7 @@ class SourceSearch:
     def _keep(self, hit: Hit, made: ExitStack) -> None:
         """Leave a change in force, so that what is still wrong is looked for beside it."""
         self._kept += 1
+        made.callback(setattr, self.trials, "mended", {*self.trials.mended})
         self._walk = None
         self.changes.listed.pop(hit.piece, None)
         if self.departures is not None:

@@ -74,7 +74,8 @@ def _line(search: SourceSearch, name: str, situation: str) -> Told | None:
     no_line: tuple[ast.stmt, str] | None = None
     what = "nothing is written into the zeros of"
     statement = attempt(partial(search.unfilled, name), nothing)
-    if statement is None and (found := attempt(search.not_linear, no_line)) is not None:
+    not_linear = partial(search.not_linear, name)
+    if statement is None and (found := attempt(not_linear, no_line)) is not None:
         statement, what = found
     elif statement is None:
         what = "the first value that the derived backward has not is made by"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from types import CodeType
@@ -45,6 +45,8 @@ _KNOWN = 1e-4
 #: A change that puts a gradient right may leave these parts of what was wrong, and of its size.
 _LEFT = 0.1
 _ROUNDING = 1e-9
+#: Rows of longer inputs.
+_ROWS = 7
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ class Trials:
         self.moved = _moved(functions, runs[0], functions.gradients, rng)
         #: The same with other integers, so that what a change of them does is no chance.
         self.drawn = _moved(functions, runs[0], functions.gradients, rng, draws_integers=True)
+        #: More rows, so that a size which equals another number by chance is told from it.
+        self.longer: Moved | None = None
         self.lines = LoopLines()
         self.kept, self._seen = seen.kept, seen
         self._begun: tuple[list[CodeType], Begun | None] | None = None
@@ -98,6 +102,19 @@ class Trials:
             _, cache = run_forward(functions, runs[0].arrays)
             self._of_forward = self.lines.in_all
             backward(functions, copy.deepcopy(runs[0].dy), cache)
+        for arrays in _longer(functions, runs[0].arrays, rng):
+            self.longer = self.longer or self._in_order(_at(functions, arrays, rng))
+
+    def _in_order(self, moved: Moved | None) -> Moved | None:
+        """The same where backward runs there, and what is right stays so."""
+        if moved is None:
+            return None
+        try:
+            with self.quietly(2):
+                held = self._elsewhere(moved, self.rights)
+        except Exception:  # these are no rows
+            return None
+        return moved if len(held) == len(self.rights) else None
 
     def _begin(self, draw: int, without: int = 0) -> None:
         """Count a pass, without so many of its lines."""
@@ -220,7 +237,7 @@ class Trials:
         if code is None:
             return ()
         begun = self._from_forward(piece)
-        others = [self.moved] if derived else [self.moved, self.drawn]
+        others = [self.moved] if derived else [self.moved, self.drawn, self.longer]
         try:
             with self.quiet(piece, code):
                 found = wrong
@@ -349,6 +366,32 @@ def _moved(
     for name in integers if draws_integers else ():
         own: Any = arrays[name]
         arrays[name] = rng.integers(np.min(own), np.max(own) + 1, np.shape(own), own.dtype)
+    return _at(functions, arrays, rng)
+
+
+def _longer(
+    functions: ForwardBackward, arrays: Mapping[str, Any], rng: np.random.Generator
+) -> Iterator[dict[str, Any]]:
+    """The same inputs with a prime number of rows: all that have as many, or the first alone."""
+    names = [name for name in functions.inputs if name not in functions.parameters]
+    first = next((name for name in names if np.ndim(arrays[name])), None)
+    count = 0 if first is None else len(arrays[first])
+    if count < 2:
+        return
+    alike = [name for name in names if np.ndim(arrays[name]) and len(arrays[name]) == count]
+    for changed in dict.fromkeys([(*alike,), (*alike[:1],)]):
+        longer = dict(arrays)
+        for name in changed:
+            rows = arrays[name][np.arange(_ROWS + (count == _ROWS)) % count]
+            shaken = rows * rng.uniform(0.9, 1.1, rows.shape)
+            longer[name] = shaken if rows.dtype.kind == "f" else rows
+        yield longer
+
+
+def _at(
+    functions: ForwardBackward, arrays: dict[str, Any], rng: np.random.Generator
+) -> Moved | None:
+    names = functions.gradients
     try:
         with np.errstate(all="ignore"):
             y, cache = run_forward(functions, arrays)
