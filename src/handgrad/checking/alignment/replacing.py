@@ -13,15 +13,55 @@ from handgrad.checking.alignment.called import is_reduction, of_call
 from handgrad.checking.alignment.changes import Head, Place
 from handgrad.checking.alignment.scope import CallScope, is_pure
 from handgrad.checking.alignment.unused import unused
-from handgrad.checking.alignment.variants import SIGN, Variant, binary, parsed
+from handgrad.checking.alignment.variants import SIGN, Variant, binary, filled, parsed
 from handgrad.checking.alignment.wording import said
 
 _TOO_MANY: Final = "the factor {} is too many"
-_SIGNS: Final = (ast.Add, ast.Sub)
 #: The number that leaves the other operand as it is, which nobody writes.
 _NEUTRAL: Final[dict[type, int]] = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.Pow: 1}
 #: Elements of a list of which two may stand the other way round.
 _MOST_ELEMENTS: Final = 8
+_MULTIPLIES: Final = "{} multiplies where it should divide"
+_EXCHANGED: Final = "the operands of {} are exchanged"
+#: What may be meant where a and b are operands: its text, the kind of fault, which of the two it
+#: concerns, if not all, and the sentence.
+_OTHERWISE: Final[dict[type[ast.operator], tuple[tuple[str, str, str, str], ...]]] = {
+    ast.Add: (
+        ("a - b", "wrong sign", "b", SIGN),
+        ("a", "extra term", "b", "term {} is too many"),
+        ("b", "extra term", "a", "term {} is too many"),
+        ("a * b", "stale variable", "", "a product belongs where {} stands"),
+    ),
+    ast.Sub: (
+        ("a + b", "wrong sign", "b", SIGN),
+        ("a", "extra term", "b", "term {} is too many"),
+        ("-b", "extra term", "a", "term {} is too many"),
+        ("a * b", "stale variable", "", "a product belongs where {} stands"),
+        ("b - a", "wrong sign", "", SIGN),
+    ),
+    ast.Mult: (
+        ("a", "extra factor", "b", _TOO_MANY),
+        ("b", "extra factor", "a", _TOO_MANY),
+        ("a @ b", "stale variable", "", "a product of matrices belongs where {} stands"),
+        ("b / a", "scale inverted", "a", _MULTIPLIES),
+        ("a / b", "scale inverted", "b", _MULTIPLIES),
+        ("a + b", "stale variable", "", "a sum belongs where the product {} stands"),
+        ("a - b", "stale variable", "", "a sum belongs where the product {} stands"),
+    ),
+    ast.Div: (
+        ("a", "extra factor", "b", _TOO_MANY),
+        ("a * b", "scale inverted", "b", "{} divides where it should multiply"),
+        ("b / a", "operands swapped", "", _EXCHANGED),
+    ),
+    ast.MatMult: (
+        ("b @ a", "operands swapped", "", _EXCHANGED),
+        ("a * b", "stale variable", "", "a product element by element belongs where {} stands"),
+    ),
+    ast.Pow: (
+        ("b ** a", "operands swapped", "", _EXCHANGED),
+        ("a", "extra factor", "", "the power in {} should not be taken"),
+    ),
+}
 _COMPARED: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
     ast.Gt: (ast.Lt, ast.GtE),
     ast.GtE: (ast.LtE, ast.Gt),
@@ -259,75 +299,17 @@ def _other_numbers(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
 
 def _of_binary(node: ast.BinOp) -> Iterator[Variant]:
     left, op, right = node.left, node.op, node.right
-    if isinstance(op, _SIGNS):
-        other = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
-        yield binary(left, other, right), "wrong sign", said(right), SIGN
-        yield left, "extra term", said(right), "term {} is too many"
-        new = right if isinstance(op, ast.Add) else ast.UnaryOp(ast.USub(), right)
-        yield new, "extra term", said(left), "term {} is too many"
-        match left, right:
-            case ast.Constant(1 | 1.0), _:
-                phrase = f"{{}} belongs where {said(node)} stands"
-                yield right, "stale variable", said(right), phrase
-            case _, ast.Constant():
-                pass
-            case _:
-                product = binary(left, ast.Mult(), right)
-                phrase = "a product belongs where {} stands"
-                yield product, "stale variable", said(node), phrase
-        if isinstance(op, ast.Sub):
-            yield binary(right, op, left), "wrong sign", said(node), SIGN
-    if isinstance(op, ast.Mult | ast.Div):
-        yield left, "extra factor", said(right), _TOO_MANY
-        if isinstance(op, ast.Mult):
-            yield right, "extra factor", said(left), _TOO_MANY
-            yield (
-                binary(left, ast.MatMult(), right),
-                "stale variable",
-                said(node),
-                ("a product of matrices belongs where {} stands"),
-            )
-            yield (
-                binary(right, ast.Div(), left),
-                "scale inverted",
-                said(left),
-                ("{} multiplies where it should divide"),
-            )
-        phrase = "{} multiplies where it should divide"
-        if isinstance(op, ast.Div):
-            phrase = "{} divides where it should multiply"
-        turned: ast.operator = ast.Div() if isinstance(op, ast.Mult) else ast.Mult()
-        yield binary(left, turned, right), "scale inverted", said(right), phrase
-        for sign in (ast.Add(), ast.Sub()):
-            yield (
-                binary(left, sign, right),
-                "stale variable",
-                said(node),
-                ("a sum belongs where the product {} stands"),
-            )
-    if isinstance(op, ast.MatMult | ast.Div | ast.Pow):
-        yield (
-            binary(right, op, left),
-            "operands swapped",
-            said(node),
-            ("the operands of {} are exchanged"),
-        )
-    if isinstance(op, ast.MatMult):
-        yield (
-            binary(left, ast.Mult(), right),
-            "stale variable",
-            said(node),
-            ("a product element by element belongs where {} stands"),
-        )
-    if isinstance(op, ast.Pow):
-        yield left, "extra factor", said(node), "the power in {} should not be taken"
+    for text, kind, concerned, phrase in _OTHERWISE.get(type(op), ()):
+        part = said({"a": left, "b": right}.get(concerned, node))
+        yield filled(text, a=left, b=right), kind, part, phrase
     # a * (b + c) and a * b + c: brackets elsewhere.
+    phrase = "the brackets of {} belong elsewhere"
     if isinstance(left, ast.BinOp) and type(left.op) is not type(op):
         new = binary(left.left, left.op, binary(left.right, op, right))
-        yield new, "brackets", said(node), "the brackets of {} belong elsewhere"
+        yield new, "brackets", said(node), phrase
     if isinstance(right, ast.BinOp) and type(right.op) is not type(op):
         new = binary(binary(left, op, right.left), right.op, right.right)
-        yield new, "brackets", said(node), "the brackets of {} belong elsewhere"
+        yield new, "brackets", said(node), phrase
 
 
 def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from functools import reduce
+from functools import cache, reduce
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +18,29 @@ TERM_MISSING: Final = "the term {} is missing"
 
 def parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
+
+
+def filled(text: str, **nodes: ast.expr) -> Any:
+    """An expression in which nodes, put in as they are, stand for some names."""
+    return _filled(_template(text), nodes)
+
+
+@cache
+def _template(text: str) -> ast.expr:
+    return parsed(text)
+
+
+def _filled(node: Any, nodes: dict[str, ast.expr]) -> Any:
+    """A node made anew, without the place in a file that the text has not."""
+    match node:
+        case ast.Name(name) if name in nodes:
+            return nodes[name]
+        case ast.AST():
+            own = {name: _filled(each, nodes) for name, each in ast.iter_fields(node)}
+            return type(node)(**own)
+        case list():
+            return [_filled(each, nodes) for each in node]
+    return node
 
 
 def binary(left: ast.expr, op: ast.operator, right: ast.expr) -> ast.expr:
