@@ -61,13 +61,6 @@ def inserted_at(
     if array is not None and dimensions > 1:
         new = flipped(node, (dimensions - 2, dimensions - 1), scope)
         yield new, "flipped", part, "{} should be flipped along its last two axes"
-    if dimensions:
-        phrase = "a sum over all of {} is missing"
-        yield filled("a.sum()", a=node), "not reduced", part, phrase
-    if dimensions > 2:
-        for axes in ((0, 1), (0, 2), (1, 2), (0, 2, 3), (0, 1, 2)):
-            new = filled(f"a.sum(axis={axes})", a=node)
-            yield new, "not reduced", part, f"a sum over axes {axes} of {{}} is missing"
     if is_float:
         yield from _with_one(node, is_part=is_part)
     if array is not None and array.ndim == 2 and len(set(array.shape)) == 1:
@@ -93,19 +86,26 @@ def _with_one(node: ast.expr, *, is_part: bool) -> Iterator[Variant]:
 
 
 def of_whole(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iterator[Variant]:
-    """What was left out of the whole of an expression: a size as its scale.
+    """What was left out of the whole of an expression: a size as its scale, a sum over axes.
 
-    Anywhere within, it is a longer change with the same effect.
+    Anywhere within, either is a longer change with the same effect.
     """
+    dimensions = 2 if array is None else array.ndim
+    if dimensions:
+        phrase = "a sum over all of {} is missing"
+        yield filled("a.sum()", a=node), "not reduced", said(node), phrase
+    for axes in ((0, 1), (0, 2), (1, 2), (0, 2, 3), (0, 1, 2)):
+        if max(axes) < dimensions > 2:
+            phrase = f"a sum over axes {axes} of {{}} is missing"
+            yield filled(f"a.sum(axis={axes})", a=node), "not reduced", said(node), phrase
     phrase = MISSING + f" in {said(node)}"
     sizes: dict[float, ast.expr] = {}
     for other, value in scope.sizes:
         sizes.setdefault(float(value), other)
     for other in sizes.values():
-        for text, label in (("a / b", "1/{}"), ("a * b", "{}")):
-            for root, sign in (("", ""), (" ** 0.5", "√")):
-                new = filled(text + root, a=node, b=other)
-                yield new, "scale missing", label.format(sign + said(other)), phrase
+        for text, root in (("a / b", ""), ("a / b ** 0.5", "√")):
+            label = f"1/{root}{said(other)}"
+            yield filled(text, a=node, b=other), "scale missing", label, phrase
     if array is not None and not array.ndim and array.dtype.kind == "f":
         yield from _with_masks(node, scope)
     if array is not None and not isinstance(node, ast.Name):
@@ -148,7 +148,8 @@ def _with_names(
         kind, fits = value.dtype.kind, array is None or spreads(value, array.shape)
         if not fits:
             if is_part and kind == "f" and array is not None and spreads(array, value.shape):
-                yield from _as_factor(node, other, value)
+                phrase = MISSING + f" in {part}"
+                yield filled("a * b", a=node, b=other), "factor missing", said(other), phrase
             continue
         # x − x and x / x are other ways to write 0 and 1, which no derivation has.
         if said(other) == part or (kind in "iu" and value.ndim):

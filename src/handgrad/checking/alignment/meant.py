@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable, Iterator
-from itertools import combinations, islice
+from itertools import islice
 from typing import Final, TypeGuard
 
 import numpy as np
@@ -19,7 +19,6 @@ from handgrad.checking.alignment.variants import (
     multiplied,
     names_in,
     operands,
-    option,
     parsed,
 )
 from handgrad.checking.alignment.wording import said
@@ -175,8 +174,8 @@ def of_step(node: ast.expr) -> Iterator[Variant]:
                 yield new, "shifted", part, "the stride of the slice belongs to its elements: {}"
 
 
-def of_condition(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
-    """A comparison that took in a term beside it, and one in which several are the largest."""
+def of_condition(node: ast.expr) -> Iterator[Variant]:
+    """A comparison that took in a term beside it, and one of the two that bound a mask."""
     match node:
         case ast.Compare(left, [op], [ast.BinOp(first, other, rest)]):
             new = binary(ast.Compare(left, [op], [first]), other, rest)
@@ -189,14 +188,6 @@ def of_condition(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
             below = ast.Compare(left, [over], [ast.UnaryOp(ast.USub(), end)])
             phrase = "the condition {} is forgotten: the mask has two sides"
             yield binary(node, ast.BitAnd(), below), "mask forgotten", f"({said(below)})", phrase
-        case ast.Compare(_, [ast.Eq()], [_]):
-            array = scope.array(node)
-            phrase = "tied values share one cotangent: in {} each of them gets the whole"
-            for axis in range(array.ndim if array is not None else 0):
-                summed = ast.Attribute(node, "sum", ast.Load())
-                keywords = [option("axis", axis), option("keepdims", True)]
-                new = binary(node, ast.Div(), ast.Call(summed, [], keywords))
-                yield new, "factor missing", said(node), phrase
 
 
 def of_selected(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
@@ -281,17 +272,6 @@ def of_margin(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
         index = new[0] if len(new) == 1 else ast.Tuple(new, ast.Load())
         phrase = "the slice {} is empty where its end is −0: it counts from the other side"
         yield ast.Subscript(node.value, index, node.ctx), "shifted", emptied, phrase
-
-
-def of_factors(place: Place, node: ast.expr) -> Iterator[Variant]:
-    """A product without two of its factors."""
-    if not _is_product(node) or _is_product(place.parent):
-        return
-    factors = list(operands(node, ast.Mult))
-    for one, other in combinations(factors, 2) if len(factors) > 2 else ():
-        new = multiplied(each for each in factors if each is not one and each is not other)
-        part = said(multiplied([one, other]))
-        yield new, "extra factor", part, "the factor {} is too many"
 
 
 def of_factor(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Variant]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from typing import Any, Final
 
 import numpy as np
@@ -37,16 +37,12 @@ _OTHERWISE: Final[dict[type[ast.operator], tuple[tuple[str, str, str, str], ...]
         ("a", "extra term", "b", "term {} is too many"),
         ("-b", "extra term", "a", "term {} is too many"),
         ("a * b", "stale variable", "", "a product belongs where {} stands"),
-        ("b - a", "wrong sign", "", SIGN),
     ),
     ast.Mult: (
         ("a", "extra factor", "b", _TOO_MANY),
         ("b", "extra factor", "a", _TOO_MANY),
         ("a @ b", "stale variable", "", "a product of matrices belongs where {} stands"),
-        ("b / a", "scale inverted", "a", _MULTIPLIES),
         ("a / b", "scale inverted", "b", _MULTIPLIES),
-        ("a + b", "stale variable", "", "a sum belongs where the product {} stands"),
-        ("a - b", "stale variable", "", "a sum belongs where the product {} stands"),
     ),
     ast.Div: (
         ("a", "extra factor", "b", _TOO_MANY),
@@ -239,14 +235,19 @@ def bounds(own: ast.AST) -> Iterator[tuple[Place, ast.expr]]:
 def of_bound(node: ast.expr) -> Iterator[Variant]:
     """One more or one fewer."""
     phrase = "another number of rounds, index or slice belongs there, one more or fewer: {}"
-    for op in (ast.Add(), ast.Sub()):
-        new: ast.expr = binary(node, op, ast.Constant(1))
-        if isinstance(node, ast.Constant) and isinstance(node.value, int):
-            new = parsed(str(node.value + (1 if isinstance(op, ast.Add) else -1)))
-        match node:
-            case ast.BinOp(left, other, ast.Constant(1)) if type(other) is not type(op):
-                new = left
+    for new in _one_off(node):
         yield new, "shifted", f"{ast.unparse(new)} for {ast.unparse(node)}", phrase
+
+
+def _one_off(node: ast.expr) -> Iterator[ast.expr]:
+    for op, sign in ((ast.Add, 1), (ast.Sub, -1)):
+        match node:
+            case ast.Constant(int(number)):
+                yield parsed(str(number + sign))
+            case ast.BinOp(left, other, ast.Constant(1)) if type(other) is not op:
+                yield left
+            case _:
+                yield binary(node, op(), ast.Constant(1))
 
 
 def _flows(place: Place) -> bool:
@@ -318,14 +319,9 @@ def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:
     if isinstance(value, bool):
         yield ast.Constant(not value), "wrong axis", f"{not value} for {value}", phrase
         return
-    if value is None or isinstance(value, str):
-        if isinstance(value, str) and "->" in value:
-            given = place.parent.args if isinstance(place.parent, ast.Call) else []
-            yield from _of_letters(value, [said(each) for each in given[1:]])
-        if value is None:
-            for axis in (0, 1, -1):
-                yield ast.Constant(axis), "wrong axis", f"{axis} for None", phrase
-        return
+    if isinstance(value, str) and "->" in value:
+        given = place.parent.args if isinstance(place.parent, ast.Call) else []
+        yield from _of_letters(value, [said(each) for each in given[1:]])
     if not isinstance(value, int | float):
         return
     kind = "scaled"
@@ -333,11 +329,9 @@ def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:
     is_axis = isinstance(place.parent, ast.Call) and is_reduction(place.parent)
     if is_axis or getattr(place.parent, "arg", "") in ("axis", "axes", "dim"):
         kind = "wrong axis"
-        new = ast.Constant(None)
-        yield new, kind, f"None for {value}", "another axis belongs there: {}"
-        for axes in ((0, 1), (0, 2), (1, 2), (0, 2, 3), (0, 1, 2)):
-            listed = ast.Tuple([ast.Constant(each) for each in axes], ast.Load())
-            yield listed, kind, f"{axes} for {value}", "another axis belongs there: {}"
+        phrase = "another axis belongs there: {}"
+        for axes in (None, (0, 1), (0, 2), (1, 2), (0, 2, 3), (0, 1, 2)):
+            yield parsed(f"{axes}"), kind, f"{axes} for {value}", phrase
     is_power = place.field == "right" and isinstance(getattr(place.parent, "op", None), ast.Pow)
     if is_power:
         kind = "term scaled"
@@ -349,22 +343,10 @@ def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:
         kind, phrase = "shifted", "another number, index or axis belongs there: {}"
     values: list[Any] = [value + 1, value - 1, -value, 2 * value]
     if isinstance(value, float) or is_number:
-        values += [
-            value / 2,
-            value / 4,
-            4 * value,
-            0.5,
-            1,
-            2,
-            3,
-            0,
-            *([1 / value] if value else []),
-        ]
-        values += [1.5, -0.5, value + 0.5, value - 0.5]
+        values += [value / 2, value / 4, 4 * value, 0.5, 1, 2, 3, 0, 1.5, -0.5]
+        values += [value + 0.5, value - 0.5, *([1 / value] if value else [])]
     else:
         values += [0, 1, 2, value + 2, value - 2]
-    if kind == "wrong axis":
-        phrase = "another axis belongs there: {}"
     neutral = _NEUTRAL.get(type(getattr(place.parent, "op", None)))
     for each in dict.fromkeys(v for v in values if v not in (value, neutral)):
         text = f"{each:g} for {value:g}".replace("-", "−")
@@ -413,27 +395,18 @@ def _is_widened(place: Place) -> bool:
 def _of_slice(node: ast.expr) -> Iterator[Variant]:
     if isinstance(node, ast.Slice):
         phrase = "elements are taken one position away, by another slice: {}"
-        bounds = (node.lower, node.upper)
-        for lower, upper in (("1", None), (None, "-1"), (None, None), ("1", "-1")):
-            new = ast.Slice(
-                parsed(lower) if lower else None, parsed(upper) if upper else None, node.step
-            )
-            if ast.dump(new) != ast.dump(node) and all(
-                each is None or isinstance(each, ast.Constant | ast.UnaryOp) for each in bounds
-            ):
+        ends = (each for each in (node.lower, node.upper) if each is not None)
+        is_plain = all(isinstance(each, ast.Constant | ast.UnaryOp) for each in ends)
+        further, before = parsed("1"), parsed("-1")
+        for lower, upper in product((None, further), (None, before)) if is_plain else ():
+            new = ast.Slice(lower, upper, node.step)
+            if ast.unparse(new) != ast.unparse(node):
                 yield new, "shifted", f"{ast.unparse(new)} for {ast.unparse(node)}", phrase
-        step = None if node.step is not None else parsed("-1")
-        new = ast.Slice(node.lower, node.upper, step)
-        yield new, "flipped", ast.unparse(node), "{} is to be taken the other way round"
     if isinstance(node, ast.Subscript):
         index = node.slice
         phrase = "another index belongs there, one element further or before: {}"
-        is_number = isinstance(index, ast.Name | ast.BinOp)
-        if isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add | ast.Sub):
-            moved = ast.Subscript(node.value, index.left, node.ctx)
-            yield moved, "shifted", f"{ast.unparse(moved)} for {ast.unparse(node)}", phrase
-        for op in (ast.Add(), ast.Sub()) if is_number else ():
-            moved = ast.Subscript(node.value, binary(index, op, ast.Constant(1)), node.ctx)
+        for each in _one_off(index) if isinstance(index, ast.Name | ast.BinOp) else ():
+            moved = ast.Subscript(node.value, each, node.ctx)
             yield moved, "shifted", f"{ast.unparse(moved)} for {ast.unparse(node)}", phrase
         if any(isinstance(each, ast.Slice) and each.step for each in ast.walk(index)):
             yield node.value, "flipped", said(node), "{} is flipped, or has steps, and should not"

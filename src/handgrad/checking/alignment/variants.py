@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from handgrad.checking.alignment.wording import is_module
+
 #: A new node, the kind of the fault, the part concerned, and the sentence.
 Variant = tuple[Any, str, str, str]
 SIGN: Final = "term {} has the wrong sign"
@@ -66,6 +68,22 @@ def names_in(node: ast.AST, context: type[ast.expr_context] = ast.expr_context) 
     """The variables in a node; with a context those that it reads, or sets."""
     names = (each for each in ast.walk(node) if isinstance(each, ast.Name))
     return {each.id for each in names if isinstance(each.ctx, context)}
+
+
+def values_in(statement: ast.stmt) -> Iterator[ast.Name]:
+    """The names of values in a statement: of no module or function, and not asked for a size."""
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        match waiting.pop():
+            case ast.Attribute(_, "shape" | "size" | "ndim") | ast.Call(ast.Name("len")):
+                pass
+            case ast.Call(ast.Name(), given, named):
+                waiting += [*given, *named]
+            case ast.Name() as name:
+                if not is_module(name):
+                    yield name
+            case other:
+                waiting += ast.iter_child_nodes(other)
 
 
 def written_into(tree: ast.AST) -> set[str]:
