@@ -19,6 +19,7 @@ from handgrad.checking.alignment.variants import (
     MISSING,
     Variant,
     filled,
+    indices,
     parsed,
     spreads,
 )
@@ -87,11 +88,11 @@ def of_index(node: ast.expr, borrowed: Borrowed, scope: CallScope) -> Iterator[V
     """The index of another place, of the same axes."""
     if not isinstance(node, ast.Subscript):
         return
-    own = _parts(node.slice)
+    own = indices(node.slice)
     if not any(isinstance(each, ast.Slice) for each in own):
         return
     for other in borrowed.indices:
-        parts = _parts(other)
+        parts = indices(other)
         alike = len(parts) == len(own) and any(isinstance(each, ast.Slice) for each in parts)
         if alike and ast.unparse(other) != ast.unparse(node.slice) and scope.knows(other):
             new = ast.Subscript(node.value, copy.deepcopy(other), ast.Load())
@@ -102,11 +103,7 @@ def of_index(node: ast.expr, borrowed: Borrowed, scope: CallScope) -> Iterator[V
 
 
 def _written(index: ast.expr) -> str:
-    return ", ".join(map(ast.unparse, _parts(index)))
-
-
-def _parts(index: ast.expr) -> list[ast.expr]:
-    return index.elts if isinstance(index, ast.Tuple) else [index]
+    return ", ".join(map(ast.unparse, indices(index)))
 
 
 def insertions(
@@ -158,3 +155,20 @@ def windows(
         if fits and spreads(array, own.shape):
             phrase = MISSING + f" in {said(node)}"
             yield filled("a * w", a=node, w=window), "factor missing", said(window), phrase
+
+
+def renamed(
+    places: list[tuple[Place, ast.expr]], scope: CallScope
+) -> Iterator[tuple[list[tuple[Place, ast.expr]], str]]:
+    """All uses of a name in a statement, where there are several, as those of another."""
+    uses: dict[str, list[Place]] = {}
+    for place, node in places:
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            uses.setdefault(ast.unparse(node), []).append(place)
+    for name, several in uses.items():
+        own = scope.array(several[0].get()) if len(several) > 1 else None
+        for other, value in scope.atoms if own is not None else ():
+            is_alike = own is not None and (value.shape, value.dtype) == (own.shape, own.dtype)
+            if is_alike and ast.unparse(other) != name:
+                part = f"{said(other)} for {said(several[0].get())}"
+                yield [(place, copy.deepcopy(other)) for place in several], part

@@ -14,6 +14,7 @@ from handgrad.checking.alignment.borrowing import (
     insertions,
     of_argument,
     of_index,
+    renamed,
     windows,
 )
 from handgrad.checking.alignment.changes import (
@@ -61,6 +62,8 @@ _TURNED: Final[dict[type[ast.operator], type[ast.operator]]] = {
     ast.Sub: ast.Add,
     ast.Mult: ast.Div,
 }
+#: Statements that are left out or stand in another order.
+_LINES: Final = (ast.Assign, ast.AugAssign, ast.Expr)
 #: Statements that make values.
 _SIMPLE: Final = (ast.Assign, ast.AugAssign, ast.Return)
 #: Kinds of which the part is a factor.
@@ -122,13 +125,14 @@ def _of_function(
         if not inserted:
             yield from _carried(holders, function, scope)
             yield from _as_forward_together(holders, borrowed, only)
-    for place, statement in holders:
+    for (place, statement), behind in zip(holders, [*holders[1:], (None, None)], strict=True):
         if isinstance(statement, ast.FunctionDef | ast.While | ast.ClassDef):
             continue
         if only is not None and statement not in only:
             continue
         if place is not None and not inserted:
             yield from _of_statement(place, statement, scope)
+            yield from _in_order(place, statement, *behind)
             yield from _as_forward(statement, borrowed, scope)
             yield from _from_here_on(place, statement, scope)
         own = _header(statement)
@@ -230,6 +234,9 @@ def _replacements(
         for inner, size in [(place, node), *expressions(node)]:
             for each in attempted(other_sizes(size, scope)):
                 yield varied(inner, each, statement, scope)
+    for ((first, new), *others), part in attempted(renamed(places, scope)):
+        phrase = f"another variable belongs there: {part}"
+        yield Change(first, new, "stale variable", part, phrase, statement, (*others,))
 
 
 def _of_statement(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Change]:
@@ -259,8 +266,19 @@ def _of_statement(place: Place, statement: ast.stmt, scope: CallScope) -> Iterat
         case ast.If(test, [ast.Continue()], []):
             phrase = "rounds in which {} are left out, and should not be"
             yield replace(change(ast.Pass(), "wrong branch", said(test), phrase), words=_NUMBER)
-    if isinstance(statement, ast.AugAssign | ast.Expr | ast.Assign):
+    if isinstance(statement, _LINES):
         yield change(ast.Pass(), "extra term", ast.unparse(statement), "{} is too many")
+
+
+def _in_order(
+    place: Place, statement: ast.stmt, after: Place | None, later: Any
+) -> Iterator[Change]:
+    """A line of a block behind the one that follows it."""
+    are_lines = isinstance(statement, _LINES) and isinstance(later, _LINES)
+    if after is not None and are_lines and place.holder is after.holder:
+        part = f"{ast.unparse(later)} before {ast.unparse(statement)}"
+        phrase, swap = f"the order of two lines is wrong: {part}", ((after, statement),)
+        yield Change(place, later, "stale variable", part, phrase, statement, swap)
 
 
 def _each_once(

@@ -303,6 +303,9 @@ def _of_binary(node: ast.BinOp) -> Iterator[Variant]:
     for text, kind, concerned, phrase in _OTHERWISE.get(type(op), ()):
         part = said({"a": left, "b": right}.get(concerned, node))
         yield filled(text, a=left, b=right), kind, part, phrase
+    if isinstance(left, ast.Constant) and left.value == 1:
+        phrase = f"{{}} belongs where {said(node)} stands"
+        yield right, "stale variable", said(right), phrase
     # a * (b + c) and a * b + c: brackets elsewhere.
     phrase = "the brackets of {} belong elsewhere"
     if isinstance(left, ast.BinOp) and type(left.op) is not type(op):

@@ -24,7 +24,7 @@ def parsed(text: str) -> ast.expr:
 
 def filled(text: str, **nodes: ast.expr) -> Any:
     """An expression in which nodes, put in as they are, stand for some names."""
-    return _filled(_template(text), nodes)
+    return replaced(_template(text), nodes)
 
 
 @cache
@@ -32,17 +32,28 @@ def _template(text: str) -> ast.expr:
     return parsed(text)
 
 
-def _filled(node: Any, nodes: dict[str, ast.expr]) -> Any:
-    """A node made anew, without the place in a file that the text has not."""
+def replaced(node: Any, nodes: dict[str, ast.expr]) -> Any:
+    """A node made anew with others for some names, without its place in a file."""
     match node:
         case ast.Name(name) if name in nodes:
             return nodes[name]
         case ast.AST():
-            own = {name: _filled(each, nodes) for name, each in ast.iter_fields(node)}
+            own = {name: replaced(each, nodes) for name, each in ast.iter_fields(node)}
             return type(node)(**own)
         case list():
-            return [_filled(each, nodes) for each in node]
+            return [replaced(each, nodes) for each in node]
     return node
+
+
+def indices(index: ast.expr) -> list[ast.expr]:
+    """The indices of the axes."""
+    return index.elts if isinstance(index, ast.Tuple) else [index]
+
+
+def taken_at(array: ast.Subscript, parts: list[ast.expr]) -> ast.Subscript:
+    """The same array at other indices of its axes."""
+    index = parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
+    return ast.Subscript(array.value, index, array.ctx)
 
 
 def binary(left: ast.expr, op: ast.operator, right: ast.expr) -> ast.expr:
