@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -18,9 +18,8 @@ from handgrad.checking.alignment.stores import Stores
 from handgrad.checking.alignment.variants import (
     MISSING,
     Variant,
-    binary,
-    names_in,
-    operands,
+    filled,
+    indices,
     parsed,
     spreads,
 )
@@ -37,6 +36,7 @@ class Borrowed:
 
     def __init__(self, pieces: Sequence[CodePiece]) -> None:
         self.as_forward, self.stores = AsForward(pieces), Stores(pieces)
+        self.where: ast.expr | None = None
         #: Names of arguments that functions multiply by, or divide.
         self.factors: set[str] = set()
         indices: dict[str, ast.expr] = {}
@@ -55,10 +55,9 @@ class Borrowed:
                     case ast.FunctionDef():
                         self.factors |= _factors(node)
                     case ast.Call(ast.Attribute(ast.Name(), "where") as function):
-                        self.where: ast.expr | None = function
+                        self.where = function
         self.indices, self.conditions = list(indices.values()), list(conditions.values())
         self.functions = list(functions.values())
-        self.where = getattr(self, "where", None)
 
 
 def _factors(function: ast.FunctionDef) -> set[str]:
@@ -89,11 +88,11 @@ def of_index(node: ast.expr, borrowed: Borrowed, scope: CallScope) -> Iterator[V
     """The index of another place, of the same axes."""
     if not isinstance(node, ast.Subscript):
         return
-    own = _parts(node.slice)
+    own = indices(node.slice)
     if not any(isinstance(each, ast.Slice) for each in own):
         return
     for other in borrowed.indices:
-        parts = _parts(other)
+        parts = indices(other)
         alike = len(parts) == len(own) and any(isinstance(each, ast.Slice) for each in parts)
         if alike and ast.unparse(other) != ast.unparse(node.slice) and scope.knows(other):
             new = ast.Subscript(node.value, copy.deepcopy(other), ast.Load())
@@ -104,33 +103,30 @@ def of_index(node: ast.expr, borrowed: Borrowed, scope: CallScope) -> Iterator[V
 
 
 def _written(index: ast.expr) -> str:
-    return ", ".join(map(ast.unparse, _parts(index)))
+    return ", ".join(map(ast.unparse, indices(index)))
 
 
-def _parts(index: ast.expr) -> list[ast.expr]:
-    return index.elts if isinstance(index, ast.Tuple) else [index]
-
-
-def insertions(node: ast.expr, array: np.ndarray, borrowed: Borrowed, scope: CallScope) -> Any:
+def insertions(
+    node: ast.expr, array: np.ndarray, borrowed: Borrowed, scope: CallScope
+) -> Iterator[Variant]:
     """A condition as a factor or a sign, and a function of the values."""
     part = said(node)
     for condition in borrowed.conditions:
         mask = scope.array(condition) if scope.knows(condition) else None
-        if mask is None or mask.dtype.kind != "b" or not mask.ndim or not array.ndim:
+        if mask is None or mask.dtype.kind != "b" or not mask.ndim:
             continue
         if not spreads(mask, array.shape):
             continue
-        name = said(condition)
         phrase = f"the mask, the factor {{}}, is forgotten in {part}"
-        yield binary(node, ast.Mult(), condition), "mask forgotten", f"({name})", phrase
+        new = filled("a * m", a=node, m=condition)
+        yield new, "mask forgotten", f"({said(condition)})", phrase
         if borrowed.where is not None and scope.knows(borrowed.where):
-            given = [copy.deepcopy(condition), ast.Constant(1), parsed("-1")]
-            signs = ast.Call(copy.deepcopy(borrowed.where), given, [])
+            signs = filled("where(m, 1, -1)", where=borrowed.where, m=condition)
             phrase = f"the sign, the factor {{}}, is missing in {part}"
-            yield binary(node, ast.Mult(), signs), "factor missing", said(signs), phrase
+            yield filled("a * s", a=node, s=signs), "factor missing", said(signs), phrase
     for function in borrowed.functions:
         if scope.knows(function):
-            new = ast.Call(copy.deepcopy(function), [node], [])
+            new = filled("f(a)", f=function, a=node)
             phrase = "the function, the factor or root, {} is not taken where it belongs"
             yield new, "function missing", said(new), phrase
 
@@ -158,72 +154,21 @@ def windows(
         fits = value is not None and value.size and spreads(value, own.shape)
         if fits and spreads(array, own.shape):
             phrase = MISSING + f" in {said(node)}"
-            yield binary(node, ast.Mult(), window), "factor missing", said(window), phrase
+            yield filled("a * w", a=node, w=window), "factor missing", said(window), phrase
 
 
-def siblings(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
-    """A further term that is to one of the sum as dk @ Wk.T is to dq @ Wq.T."""
-    terms = list(operands(node, ast.Add))
-    written = {ast.unparse(each) for each in terms}
-    for term in terms:
-        for other in _renamed(term, scope):
-            if ast.unparse(other) not in written:
-                written.add(ast.unparse(other))
-                phrase = f"the term {{}} is missing beside {said(term)}"
-                yield binary(node, ast.Add(), other), "term missing", said(other), phrase
-
-
-def _renamed(term: ast.expr, scope: CallScope) -> Iterator[ast.expr]:
-    """The term with one letter of its names changed into another wherever that gives a name."""
-    used = names_in(term)
-    pairs = {
-        (a, b)
-        for name in used
-        for other in scope.call.names
-        if len(name) == len(other)
-        for a, b, *more in [_differing(name, other)]
-        if a and not more
-    }
-    for a, b in sorted(pairs):
-        new = copy.deepcopy(term)
-        for each in ast.walk(new):
-            if isinstance(each, ast.Name) and each.id.replace(a, b) in scope.call.names:
-                each.id = each.id.replace(a, b)
-            elif isinstance(each, ast.Attribute) and not isinstance(each.value, ast.Call):
-                other = ast.Attribute(each.value, each.attr.replace(a, b), ast.Load())
-                each.attr = other.attr if scope.array(other) is not None else each.attr
-        yield new
-
-
-def _differing(one: str, other: str) -> tuple[str, ...]:
-    """The letters in which two names of one length differ, if that is one; else none."""
-    found = [(a, b) for a, b in zip(one, other, strict=True) if a != b]
-    return found[0] if len(found) == 1 else ("", "")
-
-
-def exchanged(
+def renamed(
     places: list[tuple[Place, ast.expr]], scope: CallScope
-) -> Iterator[tuple[Place, Any, tuple[tuple[Place, Any], ...], str, str]]:
-    """All uses of a name in a statement as those of another, and two names the other way round."""
-    uses: dict[str, list[tuple[Place, ast.expr]]] = {}
+) -> Iterator[tuple[list[tuple[Place, ast.expr]], str]]:
+    """All uses of a name in a statement, where there are several, as those of another."""
+    uses: dict[str, list[Place]] = {}
     for place, node in places:
-        is_used = isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
-        if is_used and scope.array(node) is not None:
-            uses.setdefault(ast.unparse(node), []).append((place, node))
-    atoms = {ast.unparse(each): (each, value) for each, value in scope.atoms}
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            uses.setdefault(ast.unparse(node), []).append(place)
     for name, several in uses.items():
-        own = scope.array(several[0][1])
-        for text, (other, value) in atoms.items():
-            if text == name or own is None or value.shape != own.shape:
-                continue
-            if value.dtype.kind != own.dtype.kind:
-                continue
-            there = uses.get(text, [])
-            new = [(place, copy.deepcopy(other)) for place, _ in several]
-            if len(several) > 1:
-                part = f"{said(other)} for {said(several[0][1])}"
-                yield *new[0], tuple(new[1:]), part, "another variable belongs there: {}"
-            if there and name < text:
-                back = [(place, copy.deepcopy(several[0][1])) for place, _ in there]
-                part = f"{said(several[0][1])} and {said(other)}"
-                yield *new[0], (*new[1:], *back), part, "{} are swapped, each in the other's place"
+        own = scope.array(several[0].get()) if len(several) > 1 else None
+        for other, value in scope.atoms if own is not None else ():
+            is_alike = own is not None and (value.shape, value.dtype) == (own.shape, own.dtype)
+            if is_alike and ast.unparse(other) != name:
+                part = f"{said(other)} for {said(several[0].get())}"
+                yield [(place, copy.deepcopy(other)) for place in several], part

@@ -12,7 +12,7 @@ import numpy as np
 
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.spellings import flipped
-from handgrad.checking.alignment.variants import Variant, binary, option
+from handgrad.checking.alignment.variants import Variant, filled, option
 from handgrad.checking.alignment.wording import said
 
 _REDUCING: Final = ("sum", "mean", "max", "min", "prod", "var", "std", "cumsum", "concatenate")
@@ -80,12 +80,12 @@ def of_call(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
         if name in _ROUNDING:
             part = ", ".join(said(each).rpartition(".")[2] for each in node.args) or name
             yield operand, "inaccurate", part, "{} rounds its values"
+        elif name == "reversed":
+            yield operand, "flipped", said(node), "the order of {} is reversed and should not be"
         else:
             yield operand, "extra factor", said(node), "{} should not be applied"
     if name in _CUMULATIVE and operand is not None:
         yield from _from_the_end(node, operand, scope, is_method=is_method)
-    if name in ("T", "transpose") and operand is not None:
-        yield operand, "transposed", said(operand), "{} is transposed and should not be"
     if name in _REDUCING and not any(k.arg == "axis" for k in node.keywords):
         array = None if operand is None else scope.array(operand)
         every = range(0 if array is None or name == "concatenate" else array.ndim)
@@ -114,10 +114,6 @@ def of_call(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
     elif len(node.args) == 2:
         new = ast.Call(node.func, node.args[::-1], node.keywords)
         yield new, "operands swapped", said(node), "the operands of {} are exchanged"
-    if name == "dot" and is_method and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
-        func = ast.Attribute(node.args[0], "dot", ast.Load())
-        new = ast.Call(func, [copy.deepcopy(node.func.value)], [])
-        yield new, "operands swapped", said(node), "the operands of {} are exchanged"
     if name in ("transpose", "permute") and len(node.args) > 2:
         for i, j in combinations(range(len(node.args)), 2):
             swapped = [*node.args]
@@ -125,21 +121,11 @@ def of_call(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
             new = ast.Call(node.func, swapped, node.keywords)
             yield new, "axes permuted", said(node), "two axes of {} are exchanged in the transpose"
     if name == "pop":
-        choices: tuple[list[ast.expr], ...] = ([], [ast.Constant(0)])
-        for args in choices:
-            if len(args) != len(node.args):
-                new = ast.Call(node.func, args, [])
-                yield (
-                    new,
-                    "stale variable",
-                    said(new),
-                    ("another element belongs there, first and last are swapped in order: {}"),
-                )
-    if name == "reversed" and operand is not None:
-        yield operand, "flipped", said(node), "the order of {} is reversed and should not be"
+        new = filled("f()" if node.args else "f(0)", f=node.func)
+        phrase = "another element belongs there, first and last are swapped in order: {}"
+        yield new, "stale variable", said(new), phrase
     if name == "range":
-        func = ast.Name("reversed", ast.Load())
-        new = ast.Call(func, [node], [])
+        new = filled("reversed(a)", a=node)
         yield new, "flipped", said(node), "the order of {} should be reversed"
 
 
@@ -151,9 +137,9 @@ def _decided_elsewhere(node: ast.Call, scope: CallScope) -> Iterator[Variant]:
         return
     for other, value in scope.atoms:
         if value.shape == array.shape and value.dtype.kind == "f" and said(other) != said(own[0]):
-            mask = ast.Compare(other, [ast.Gt()], [ast.Constant(0)])
+            mask = filled("b > 0", b=other)
             phrase = f"{said(other)} decides what passes, and not {said(own[0])} itself: {{}}"
-            new = binary(own[0], ast.Mult(), mask)
+            new = filled("a * m", a=own[0], m=mask)
             yield new, "mask forgotten", f"the mask ({said(mask)})", phrase
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
 from handgrad.checking.alignment.borrowing import (
     Borrowed,
-    exchanged,
     insertions,
     of_argument,
     of_index,
-    siblings,
+    renamed,
     windows,
 )
 from handgrad.checking.alignment.changes import (
@@ -36,7 +35,6 @@ from handgrad.checking.alignment.meant import (
     of_corner,
     of_earlier,
     of_factor,
-    of_factors,
     of_margin,
     of_rows,
     of_selected,
@@ -53,12 +51,22 @@ from handgrad.checking.alignment.replacing import (
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.spellings import added_at
-from handgrad.checking.alignment.variants import SIGN, Variant, names_in
+from handgrad.checking.alignment.variants import SIGN, Variant, names_in, values_in
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.attempts import attempted
 
 #: Kinds of which the part is a term of a sum.
 _OF_TERMS: Final = ("term missing", "wrong sign", "extra term")
+#: Operations of an update that are taken for one another.
+_TURNED: Final[dict[type[ast.operator], type[ast.operator]]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+}
+#: Statements that are left out or stand in another order.
+_LINES: Final = (ast.Assign, ast.AugAssign, ast.Expr)
+#: Statements that make values.
+_SIMPLE: Final = (ast.Assign, ast.AugAssign, ast.Return)
 #: Kinds of which the part is a factor.
 _FACTORS: Final = ("factor missing", "mask forgotten", "activation derivative forgotten")
 #: Lines behind one that read a variable as well, so that it is one fault and not one in each.
@@ -118,16 +126,15 @@ def _of_function(
         if not inserted:
             yield from _carried(holders, function, scope)
             yield from _as_forward_together(holders, borrowed, only)
-    for position, (place, statement) in enumerate(holders):
+    for (place, statement), behind in zip(holders, [*holders[1:], (None, None)], strict=True):
         if isinstance(statement, ast.FunctionDef | ast.While | ast.ClassDef):
             continue
         if only is not None and statement not in only:
             continue
         if place is not None and not inserted:
-            following = holders[position + 1] if position + 1 < len(holders) else None
-            yield from _of_statement(place, statement, following, scope)
+            yield from _of_statement(place, statement, scope)
+            yield from _in_order(place, statement, *behind)
             yield from _as_forward(statement, borrowed, scope)
-            yield from _scaled(place, statement, scope)
             yield from _from_here_on(place, statement, scope)
         own = _header(statement)
         if inserted:
@@ -214,11 +221,10 @@ def _replacements(
                 of_blocks(node, scope),
                 of_earlier(node, scope),
                 of_step(node),
-                of_condition(node, scope),
+                of_condition(node),
                 of_factor(place, node, scope),
                 of_corner(node, scope),
                 of_selected(node, scope),
-                of_factors(place, node),
             )
         yield from (varied(place, each, statement, scope) for each in attempted(found))
         for each in attempted(of_margin(node, scope)):
@@ -229,66 +235,51 @@ def _replacements(
         for inner, size in [(place, node), *expressions(node)]:
             for each in attempted(other_sizes(size, scope)):
                 yield varied(inner, each, statement, scope)
-    for place, new, others, part, phrase in attempted(exchanged(places, scope)):
-        said_so = phrase.replace("{}", part)
-        yield Change(place, new, "stale variable", part, said_so, statement, others)
+    for ((first, new), *others), part in attempted(renamed(places, scope)):
+        phrase = f"another variable belongs there: {part}"
+        yield Change(first, new, "stale variable", part, phrase, statement, (*others,))
 
 
-def _of_statement(
-    place: Place,
-    statement: ast.stmt,
-    following: tuple[Place | None, Any] | None,
-    scope: CallScope,
-) -> Iterator[Change]:
+def _of_statement(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Change]:
     """Other statements: += for =, an update that repeats indices, none at all."""
 
     def change(new: Any, kind: str, part: str, phrase: str) -> Change:
         return Change(place, new, kind, part, phrase.replace("{}", part), statement)
 
-    if isinstance(statement, ast.AugAssign):
-        target = copy.deepcopy(statement.target)
-        part = said(target)
-        new: ast.stmt = ast.Assign([target], statement.value)
-        yield change(new, "extra term", part, "{} is added to where it should be set")
-        for op, signs in ((ast.Add, ast.Sub), (ast.Sub, ast.Add), (ast.Mult, ast.Div)):
-            if isinstance(statement.op, op):
-                other = ast.AugAssign(statement.target, signs(), statement.value)
-                yield change(other, "wrong sign", said(statement.value), SIGN)
-        signed = statement.value
-        if isinstance(statement.op, ast.Sub):
-            signed = ast.UnaryOp(ast.USub(), signed)
-        if isinstance(statement.op, ast.Add | ast.Sub):
-            yield from _each_once(change, statement.target, signed, scope)
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        held = statement.targets[0]
-        phrase = "{} is overwritten where a sum over every step belongs (+=): the last one counts"
-        if isinstance(held, ast.Name | ast.Subscript | ast.Attribute):
-            for added in (ast.Add(), ast.Sub()):
-                new = ast.AugAssign(held, added, statement.value)
-                yield change(new, "term missing", said(held), phrase)
-        if isinstance(held, ast.Subscript):
-            phrase = "{} is overwritten where it should be multiplied (*=)"
-            new = ast.AugAssign(held, ast.Mult(), statement.value)
-            yield change(new, "factor missing", said(held), phrase)
-        yield from _each_once(change, held, statement.value, scope)
     match statement:
+        case ast.AugAssign(target, op, value):
+            new: ast.stmt = ast.Assign([copy.deepcopy(target)], value)
+            yield change(new, "extra term", said(target), "{} is added to where it should be set")
+            if type(op) in _TURNED:
+                other = ast.AugAssign(target, _TURNED[type(op)](), value)
+                yield change(other, "wrong sign", said(value), SIGN)
+            if isinstance(op, ast.Add | ast.Sub):
+                signed = value if isinstance(op, ast.Add) else ast.UnaryOp(ast.USub(), value)
+                yield from _each_once(change, target, signed, scope)
+        case ast.Assign([ast.Name() | ast.Subscript() | ast.Attribute() as held], value):
+            phrase = (
+                "{} is overwritten where a sum over every step belongs (+=): the last one counts"
+            )
+            for added in (ast.Add(), ast.Sub()):
+                new = ast.AugAssign(held, added, value)
+                yield change(new, "term missing", said(held), phrase)
+            yield from _each_once(change, held, value, scope)
         case ast.If(test, [ast.Continue()], []):
             phrase = "rounds in which {} are left out, and should not be"
             yield replace(change(ast.Pass(), "wrong branch", said(test), phrase), words=_NUMBER)
-    if isinstance(statement, ast.AugAssign | ast.Expr | ast.Assign):
+    if isinstance(statement, _LINES):
         yield change(ast.Pass(), "extra term", ast.unparse(statement), "{} is too many")
-    after: Place | None = following[0] if following is not None else None
-    later: Any = following[1] if following is not None else None
-    if after is not None:
-        same = after.get() is later and getattr(after.parent, "body", 0) is getattr(
-            place.parent, "body", 1
-        )
-        simple = isinstance(later, ast.Assign | ast.AugAssign | ast.Expr)
-        if same and simple and isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr):
-            part = f"{ast.unparse(later)} before {ast.unparse(statement)}"
-            phrase = f"the order of two lines is wrong: {part}"
-            swap = ((after, statement),)
-            yield Change(place, later, "stale variable", part, phrase, statement, swap)
+
+
+def _in_order(
+    place: Place, statement: ast.stmt, after: Place | None, later: Any
+) -> Iterator[Change]:
+    """A line of a block behind the one that follows it."""
+    are_lines = isinstance(statement, _LINES) and isinstance(later, _LINES)
+    if after is not None and are_lines and place.holder is after.holder:
+        part = f"{ast.unparse(later)} before {ast.unparse(statement)}"
+        phrase, swap = f"the order of two lines is wrong: {part}", ((after, statement),)
+        yield Change(place, later, "stale variable", part, phrase, statement, swap)
 
 
 def _each_once(
@@ -308,30 +299,6 @@ def _each_once(
     yield change(ast.Expr(call), "term missing", said(target), phrase)
 
 
-def _scaled(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Change]:
-    """A line after one that changes an array in place, by which all of it is divided by a size."""
-    match statement:
-        case ast.AugAssign(target) | ast.Assign([ast.Subscript() as target]):
-            name = target.value if isinstance(target, ast.Subscript) else target
-        case _:
-            return
-    own = scope.array(name)
-    if own is None or own.dtype.kind != "f":
-        return
-    seen: set[float] = set()
-    for other, value in (*scope.atoms, *scope.sizes):
-        if value.ndim or value.dtype.kind not in "iuf" or float(value) in {*seen, 0.0, 1.0}:
-            continue
-        seen.add(float(value))
-        for op, label in ((ast.Div(), f"1/{said(other)}"), (ast.Mult(), said(other))):
-            whole = ast.parse(f"{ast.unparse(name)} = 0").body[0]
-            assert isinstance(whole, ast.Assign)
-            changed: Any = whole.targets[0]
-            new = Both([statement, ast.AugAssign(changed, op, other)])
-            phrase = f"the factor {label} of {said(name)} is missing"
-            yield Change(place, new, "scale missing", label, phrase, statement)
-
-
 def _from_here_on(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Change]:
     """A line before one, by which a variable that several lines read on gains a factor.
 
@@ -339,55 +306,26 @@ def _from_here_on(place: Place, statement: ast.stmt, scope: CallScope) -> Iterat
     argument: else the line that sets it lacks the same.
     """
     body = scope.function.body
-    if not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return) or not isinstance(
-        body, list
-    ):
+    if not isinstance(statement, _SIMPLE) or not isinstance(body, list):
         return
-    lines = [each for _, each in statements(body)]
-    before, after = _split(lines, statement)
-    arguments = {each.arg for each in scope.function.args.args}
-    for name in sorted(_computed_with(statement)):
-        own: ast.expr = ast.Name(name, ast.Load())
+    lines = [each for _, each in statements(body) if isinstance(each, _SIMPLE)]
+    at = next((i for i, each in enumerate(lines) if each is statement), len(lines))
+    before, after = ast.Module([*lines[:at]], []), lines[at + 1 :]
+    arguments = {each.arg for each in scope.function.args.args} - names_in(before, ast.Store)
+    read = (each for each in values_in(statement) if isinstance(each.ctx, ast.Load))
+    for own in {each.id: each for each in read}.values():
         array = scope.array(own)
         if array is None or not array.ndim or array.dtype.kind != "f":
             continue
-        is_set = any(name in names_in(each, ast.Store) for each in before)
-        is_read = any(name in names_in(each, ast.Load) for each in before)
-        later = sum(name in names_in(each, ast.Load) for each in after)
-        if later < _SEVERAL or not (is_read or (name in arguments and not is_set)):
+        later = sum(own.id in names_in(each, ast.Load) for each in after)
+        if later < _SEVERAL or own.id not in arguments | names_in(before, ast.Load):
             continue
         for new, kind, part, phrase in attempted(inserted_at(own, array, scope, is_part=False)):
             if kind in _FACTORS:
-                line = ast.Assign([ast.Name(name, ast.Store())], new)
+                line = ast.Assign([ast.Name(own.id, ast.Store())], new)
                 said_so = f"{phrase.replace('{}', part)}, here and below"
                 every = Change(place, Both([line, statement]), kind, part, said_so, statement)
                 yield replace(every, words=size_of(every, {}) + later)
-
-
-def _computed_with(statement: ast.stmt) -> set[str]:
-    """The variables whose values a statement computes with: not those it asks for a size alone."""
-    found: set[str] = set()
-    waiting: list[ast.AST] = [statement]
-    while waiting:
-        match waiting.pop():
-            case ast.Name(name, ast.Load()):
-                found.add(name)
-            case ast.Attribute(_, "shape" | "size" | "ndim" | "dtype"):
-                pass
-            case ast.Call() as call if not is_pure(call):
-                pass
-            case other:
-                waiting += ast.iter_child_nodes(other)
-    return found
-
-
-def _split(
-    lines: Sequence[ast.stmt], statement: ast.stmt
-) -> tuple[Sequence[ast.stmt], Sequence[ast.stmt]]:
-    """The lines before a statement and those behind it, without loops and conditions as such."""
-    simple = [each for each in lines if isinstance(each, ast.Assign | ast.AugAssign | ast.Return)]
-    at = next((i for i, each in enumerate(simple) if each is statement), len(simple))
-    return simple[:at], simple[at + 1 :]
 
 
 def _insertions(
@@ -414,7 +352,7 @@ def _insertions(
         if array is not None and (_is_reshaped(place) or _reshapes(node)):
             found = chain(found, reordered(node, array, scope))
         if isinstance(place.parent, ast.stmt | ast.Tuple | ast.Lambda):
-            found = chain(found, siblings(node, scope), of_whole(node, array, scope))
+            found = chain(found, of_whole(node, array, scope))
         yield from (varied(place, each, statement, scope) for each in attempted(found))
         match place.parent:
             case ast.AugAssign(ast.Subscript() as target) if array is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable, Iterator
-from itertools import combinations, islice
+from itertools import islice
 from typing import Final, TypeGuard
 
 import numpy as np
@@ -16,11 +16,14 @@ from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.variants import (
     Variant,
     binary,
+    filled,
+    indices,
     multiplied,
     names_in,
     operands,
-    option,
     parsed,
+    replaced,
+    taken_at,
 )
 from handgrad.checking.alignment.wording import said
 
@@ -88,7 +91,7 @@ class AsForward:
         """The expression times a number that forward multiplies by."""
         for own in self.numbers.values():
             phrase = f"the factor {{}} of forward is missing in {said(node)}"
-            yield binary(own, ast.Mult(), node), "scale missing", said(own), phrase
+            yield filled("c * a", c=own, a=node), "scale missing", said(own), phrase
 
     def together(
         self, lines: Iterable[ast.stmt]
@@ -111,19 +114,19 @@ class AsForward:
 def of_earlier(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
     """The value of the step before for that of a step: `hs[t - 1] if t > 0 else h0`."""
     match node:
-        case ast.Subscript(stacked, ast.Name(index), ast.Load()):
+        case ast.Subscript(stacked, ast.Name() as index, ast.Load()):
             own = scope.array(node)
         case _:
             return
     if own is None or not own.ndim or own.dtype.kind != "f":
         return
-    before = parsed(f"{ast.unparse(stacked)}[{index} - 1]")
-    first = [
-        each for each, value in scope.atoms if value.shape == own.shape and value.dtype.kind == "f"
-    ]
+    before = filled("a[i - 1]", a=stacked, i=index)
+    first = (
+        each for each, value in scope.atoms if (value.shape, value.dtype) == (own.shape, own.dtype)
+    )
     for start in (parsed("0.0"), *first):
         if ast.unparse(start) != ast.unparse(node):
-            new = ast.IfExp(parsed(f"{index} > 0"), before, start)
+            new = filled("a if i > 0 else b", a=before, i=index, b=start)
             part = f"{said(before)}, and {said(start)} at the first step, for {said(node)}"
             phrase = "the value of the step before belongs there: {}"
             yield new, "stale variable", part, phrase
@@ -133,12 +136,11 @@ def of_blocks(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
     """The sum over the copies of which every k-th is taken: `dy[::2]` is one of two of them."""
     if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
         return
-    own = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     free = iter(each for each in _LETTERS if each not in scope.call.names)
     rounds: list[tuple[str, ast.expr]] = []
     index: list[ast.expr] = []
     copies = 1
-    for each in own:
+    for each in indices(node.slice):
         match each:
             case ast.Slice(None, None, ast.expr() as step) if _is_stride(
                 number := scope.value(step)
@@ -151,11 +153,10 @@ def of_blocks(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
                 index.append(each)
     if not rounds or copies > _MOST_COPIES:
         return
-    inner = index[0] if len(index) == 1 else ast.Tuple(index, ast.Load())
-    taken = ast.unparse(ast.Subscript(node.value, inner, ast.Load()))
+    one = ast.unparse(taken_at(node, index))
     loops = " ".join(f"for {letter} in range({ast.unparse(step)})" for letter, step in rounds)
     phrase = "a sum over the copies is missing: of each block {} takes one, and every one counts"
-    yield parsed(f"sum({taken} {loops})"), "not reduced", said(node), phrase
+    yield parsed(f"sum({one} {loops})"), "not reduced", said(node), phrase
 
 
 def _is_stride(number: object) -> TypeGuard[int]:
@@ -169,14 +170,14 @@ def of_step(node: ast.expr) -> Iterator[Variant]:
             ast.BinOp(one, ast.Mult(), other) as lower, ast.BinOp(again, ast.Add(), length), None
         ) if ast.unparse(lower) == ast.unparse(again):
             for start, step in ((one, other), (other, one)):
-                upper = binary(start, ast.Add(), binary(step, ast.Mult(), length))
+                upper = filled("a + k * n", a=start, k=step, n=length)
                 new = ast.Slice(start, upper, step)
                 part = f"{ast.unparse(new)} for {ast.unparse(node)}"
                 yield new, "shifted", part, "the stride of the slice belongs to its elements: {}"
 
 
-def of_condition(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
-    """A comparison that took in a term beside it, and one in which several are the largest."""
+def of_condition(node: ast.expr) -> Iterator[Variant]:
+    """A comparison that took in a term beside it, and one of the two that bound a mask."""
     match node:
         case ast.Compare(left, [op], [ast.BinOp(first, other, rest)]):
             new = binary(ast.Compare(left, [op], [first]), other, rest)
@@ -185,18 +186,10 @@ def of_condition(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
         case ast.Compare(
             left, [ast.Lt() | ast.LtE() as op], [ast.Constant(int() | float()) as end]
         ):
-            over: ast.cmpop = ast.Gt() if isinstance(op, ast.Lt) else ast.GtE()
-            below = ast.Compare(left, [over], [ast.UnaryOp(ast.USub(), end)])
+            text = "a > -b" if isinstance(op, ast.Lt) else "a >= -b"
+            below = filled(text, a=left, b=end)
             phrase = "the condition {} is forgotten: the mask has two sides"
-            yield binary(node, ast.BitAnd(), below), "mask forgotten", f"({said(below)})", phrase
-        case ast.Compare(_, [ast.Eq()], [_]):
-            array = scope.array(node)
-            phrase = "tied values share one cotangent: in {} each of them gets the whole"
-            for axis in range(array.ndim if array is not None else 0):
-                summed = ast.Attribute(node, "sum", ast.Load())
-                keywords = [option("axis", axis), option("keepdims", True)]
-                new = binary(node, ast.Div(), ast.Call(summed, [], keywords))
-                yield new, "factor missing", said(node), phrase
+            yield filled("a & b", a=node, b=below), "mask forgotten", f"({said(below)})", phrase
 
 
 def of_selected(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
@@ -218,23 +211,27 @@ def of_selected(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
             spread = scope.changed(node, {name: other})
             for each, values in scope.atoms if spread is not None else ():
                 if values.shape == own.shape and (values == spread).any():
-                    mask = ast.Compare(each, [ast.Eq()], [_with(node, name, other)])
+                    mask = filled("a == b", a=each, b=replaced(node, {name: other}))
                     phrase = "the mask {} is forgotten: only the value that was taken has a part"
-                    new = binary(node, ast.Mult(), mask)
-                    yield new, "mask forgotten", f"({said(mask)})", phrase
+                    yield (
+                        filled("a * m", a=node, m=mask),
+                        "mask forgotten",
+                        f"({said(mask)})",
+                        phrase,
+                    )
 
 
 def of_rows(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
     """One element of each row, by an index for each, where a row or all of them stand."""
     match node:
-        case ast.Subscript(value, ast.Tuple([ast.Slice(None, None) | ast.Constant(int()), index])):
+        case ast.Subscript(_, ast.Tuple([ast.Slice(None, None) | ast.Constant(int()), index])):
             each = scope.array(index)
             if each is None or each.dtype.kind != "i" or each.ndim != 1:
                 return
             for name, module in scope.call.scope.items():
                 if module is np:
-                    rows = ast.parse(f"{name}.arange(len({ast.unparse(index)}))", mode="eval").body
-                    new = ast.Subscript(value, ast.Tuple([rows, index], ast.Load()), node.ctx)
+                    rows = filled(f"{name}.arange(len(i))", i=index)
+                    new = taken_at(node, [rows, index])
                     part = f"{said(new)} for {said(node)}"
                     yield new, "shifted", part, "one element of each row belongs there: {}"
                     return
@@ -244,54 +241,38 @@ def of_corner(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
     """Slices `:H` that begin elsewhere: `p:p + H` for a number p that is there."""
     if not isinstance(node, ast.Subscript):
         return
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = indices(node.slice)
     if not any(isinstance(each, ast.Slice) and each.upper for each in parts):
         return
     for start, value in scope.atoms:
-        if value.ndim or value.dtype.kind != "i" or not value > 0:
-            continue
-        moved: list[ast.expr] = []
-        for each in parts:
-            match each:
-                case ast.Slice(None, ast.expr() as upper, None):
-                    moved.append(ast.Slice(start, binary(start, ast.Add(), upper), None))
-                case _:
-                    moved.append(each)
-        index = moved[0] if len(moved) == 1 else ast.Tuple(moved, ast.Load())
-        new = ast.Subscript(node.value, index, node.ctx)
-        phrase = f"elements are taken from the corner, and belong {said(start)} further: {{}}"
-        yield new, "shifted", f"{said(new)} for {said(node)}", phrase
+        if not value.ndim and value.dtype.kind == "i" and value > 0:
+            new = taken_at(node, [_moved(each, start) for each in parts])
+            phrase = f"elements are taken from the corner, and belong {said(start)} further: {{}}"
+            yield new, "shifted", f"{said(new)} for {said(node)}", phrase
+
+
+def _moved(index: ast.expr, start: ast.expr) -> ast.expr:
+    match index:
+        case ast.Slice(None, ast.expr() as upper, None):
+            return ast.Slice(start, binary(start, ast.Add(), upper), None)
+    return index
 
 
 def of_margin(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
     """Slices `p:-p` where p is 0, of which nothing is left: `p:n - p` is all of n elements then."""
     if not isinstance(node, ast.Subscript):
         return
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    new, emptied = [*parts], ""
-    for i, each in enumerate(parts):
+    new, emptied = [*indices(node.slice)], ""
+    for i, each in enumerate(new):
         match each:
             case ast.Slice(lower, ast.UnaryOp(ast.USub(), margin), None) if (
                 scope.value(margin) == 0
             ):
-                length = parsed(f"{ast.unparse(node.value)}.shape[{i}]")
-                new[i] = ast.Slice(lower, binary(length, ast.Sub(), margin), None)
-                emptied = ast.unparse(each)
+                length = filled(f"a.shape[{i}] - p", a=node.value, p=margin)
+                new[i], emptied = ast.Slice(lower, length, None), ast.unparse(each)
     if emptied:
-        index = new[0] if len(new) == 1 else ast.Tuple(new, ast.Load())
         phrase = "the slice {} is empty where its end is −0: it counts from the other side"
-        yield ast.Subscript(node.value, index, node.ctx), "shifted", emptied, phrase
-
-
-def of_factors(place: Place, node: ast.expr) -> Iterator[Variant]:
-    """A product without two of its factors."""
-    if not _is_product(node) or _is_product(place.parent):
-        return
-    factors = list(operands(node, ast.Mult))
-    for one, other in combinations(factors, 2) if len(factors) > 2 else ():
-        new = multiplied(each for each in factors if each is not one and each is not other)
-        part = said(multiplied([one, other]))
-        yield new, "extra factor", part, "the factor {} is too many"
+        yield taken_at(node, new), "shifted", emptied, phrase
 
 
 def of_factor(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Variant]:
@@ -315,8 +296,8 @@ def of_factor(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Varian
             value = scope.array(used)
             if value is None or not value.ndim or name == ast.unparse(factor):
                 continue
-            times = binary(ast.Name(name, ast.Load()), ast.Mult(), factor)
-            new = multiplied(_with(each, name, times) for each in rest)
+            times = {name: binary(used, ast.Mult(), factor)}
+            new = multiplied(replaced(each, times) for each in rest)
             part = f"{said(factor)} beside {said(used)}"
             phrase = "the factor stands outside of the sums and belongs inside, {}"
             yield new, "factor missing", part, phrase
@@ -324,17 +305,6 @@ def of_factor(place: Place, node: ast.expr, scope: CallScope) -> Iterator[Varian
 
 def _is_product(node: ast.AST) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
-
-
-def _with(node: ast.expr, name: str, other: ast.expr) -> ast.expr:
-    """The expression with another one for every use of a name."""
-
-    class Renamed(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.expr:
-            return other if node.id == name else node
-
-    found: ast.expr = Renamed().visit(copy.deepcopy(node))
-    return found
 
 
 def carried(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from typing import Any, Final
 
 import numpy as np
@@ -14,15 +14,51 @@ from handgrad.checking.alignment.changes import Head, Place
 from handgrad.checking.alignment.evaluating import is_pure
 from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.unused import unused
-from handgrad.checking.alignment.variants import SIGN, Variant, binary, parsed
+from handgrad.checking.alignment.variants import SIGN, Variant, binary, filled, parsed
 from handgrad.checking.alignment.wording import said
 
 _TOO_MANY: Final = "the factor {} is too many"
-_SIGNS: Final = (ast.Add, ast.Sub)
 #: The number that leaves the other operand as it is, which nobody writes.
 _NEUTRAL: Final[dict[type, int]] = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.Pow: 1}
 #: Elements of a list of which two may stand the other way round.
 _MOST_ELEMENTS: Final = 8
+_MULTIPLIES: Final = "{} multiplies where it should divide"
+_EXCHANGED: Final = "the operands of {} are exchanged"
+#: What may be meant where a and b are operands: its text, the kind of fault, which of the two it
+#: concerns, if not all, and the sentence.
+_OTHERWISE: Final[dict[type[ast.operator], tuple[tuple[str, str, str, str], ...]]] = {
+    ast.Add: (
+        ("a - b", "wrong sign", "b", SIGN),
+        ("a", "extra term", "b", "term {} is too many"),
+        ("b", "extra term", "a", "term {} is too many"),
+        ("a * b", "stale variable", "", "a product belongs where {} stands"),
+    ),
+    ast.Sub: (
+        ("a + b", "wrong sign", "b", SIGN),
+        ("a", "extra term", "b", "term {} is too many"),
+        ("-b", "extra term", "a", "term {} is too many"),
+        ("a * b", "stale variable", "", "a product belongs where {} stands"),
+    ),
+    ast.Mult: (
+        ("a", "extra factor", "b", _TOO_MANY),
+        ("b", "extra factor", "a", _TOO_MANY),
+        ("a @ b", "stale variable", "", "a product of matrices belongs where {} stands"),
+        ("a / b", "scale inverted", "b", _MULTIPLIES),
+    ),
+    ast.Div: (
+        ("a", "extra factor", "b", _TOO_MANY),
+        ("a * b", "scale inverted", "b", "{} divides where it should multiply"),
+        ("b / a", "operands swapped", "", _EXCHANGED),
+    ),
+    ast.MatMult: (
+        ("b @ a", "operands swapped", "", _EXCHANGED),
+        ("a * b", "stale variable", "", "a product element by element belongs where {} stands"),
+    ),
+    ast.Pow: (
+        ("b ** a", "operands swapped", "", _EXCHANGED),
+        ("a", "extra factor", "", "the power in {} should not be taken"),
+    ),
+}
 _COMPARED: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
     ast.Gt: (ast.Lt, ast.GtE),
     ast.GtE: (ast.LtE, ast.Gt),
@@ -204,14 +240,19 @@ def bounds(own: ast.AST) -> Iterator[tuple[Place, ast.expr]]:
 def of_bound(node: ast.expr) -> Iterator[Variant]:
     """One more or one fewer."""
     phrase = "another number of rounds, index or slice belongs there, one more or fewer: {}"
-    for op in (ast.Add(), ast.Sub()):
-        new: ast.expr = binary(node, op, ast.Constant(1))
-        if isinstance(node, ast.Constant) and isinstance(node.value, int):
-            new = parsed(str(node.value + (1 if isinstance(op, ast.Add) else -1)))
-        match node:
-            case ast.BinOp(left, other, ast.Constant(1)) if type(other) is not type(op):
-                new = left
+    for new in _one_off(node):
         yield new, "shifted", f"{ast.unparse(new)} for {ast.unparse(node)}", phrase
+
+
+def _one_off(node: ast.expr) -> Iterator[ast.expr]:
+    for op, sign in ((ast.Add, 1), (ast.Sub, -1)):
+        match node:
+            case ast.Constant(int(number)):
+                yield parsed(str(number + sign))
+            case ast.BinOp(left, other, ast.Constant(1)) if type(other) is not op:
+                yield left
+            case _:
+                yield binary(node, op(), ast.Constant(1))
 
 
 def _flows(place: Place) -> bool:
@@ -272,75 +313,20 @@ def _other_numbers(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
 
 def _of_binary(node: ast.BinOp) -> Iterator[Variant]:
     left, op, right = node.left, node.op, node.right
-    if isinstance(op, _SIGNS):
-        other = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
-        yield binary(left, other, right), "wrong sign", said(right), SIGN
-        yield left, "extra term", said(right), "term {} is too many"
-        new = right if isinstance(op, ast.Add) else ast.UnaryOp(ast.USub(), right)
-        yield new, "extra term", said(left), "term {} is too many"
-        match left, right:
-            case ast.Constant(1 | 1.0), _:
-                phrase = f"{{}} belongs where {said(node)} stands"
-                yield right, "stale variable", said(right), phrase
-            case _, ast.Constant():
-                pass
-            case _:
-                product = binary(left, ast.Mult(), right)
-                phrase = "a product belongs where {} stands"
-                yield product, "stale variable", said(node), phrase
-        if isinstance(op, ast.Sub):
-            yield binary(right, op, left), "wrong sign", said(node), SIGN
-    if isinstance(op, ast.Mult | ast.Div):
-        yield left, "extra factor", said(right), _TOO_MANY
-        if isinstance(op, ast.Mult):
-            yield right, "extra factor", said(left), _TOO_MANY
-            yield (
-                binary(left, ast.MatMult(), right),
-                "stale variable",
-                said(node),
-                ("a product of matrices belongs where {} stands"),
-            )
-            yield (
-                binary(right, ast.Div(), left),
-                "scale inverted",
-                said(left),
-                ("{} multiplies where it should divide"),
-            )
-        phrase = "{} multiplies where it should divide"
-        if isinstance(op, ast.Div):
-            phrase = "{} divides where it should multiply"
-        turned: ast.operator = ast.Div() if isinstance(op, ast.Mult) else ast.Mult()
-        yield binary(left, turned, right), "scale inverted", said(right), phrase
-        for sign in (ast.Add(), ast.Sub()):
-            yield (
-                binary(left, sign, right),
-                "stale variable",
-                said(node),
-                ("a sum belongs where the product {} stands"),
-            )
-    if isinstance(op, ast.MatMult | ast.Div | ast.Pow):
-        yield (
-            binary(right, op, left),
-            "operands swapped",
-            said(node),
-            ("the operands of {} are exchanged"),
-        )
-    if isinstance(op, ast.MatMult):
-        yield (
-            binary(left, ast.Mult(), right),
-            "stale variable",
-            said(node),
-            ("a product element by element belongs where {} stands"),
-        )
-    if isinstance(op, ast.Pow):
-        yield left, "extra factor", said(node), "the power in {} should not be taken"
+    for text, kind, concerned, phrase in _OTHERWISE.get(type(op), ()):
+        part = said({"a": left, "b": right}.get(concerned, node))
+        yield filled(text, a=left, b=right), kind, part, phrase
+    if isinstance(left, ast.Constant) and left.value == 1:
+        phrase = f"{{}} belongs where {said(node)} stands"
+        yield right, "stale variable", said(right), phrase
     # a * (b + c) and a * b + c: brackets elsewhere.
+    phrase = "the brackets of {} belong elsewhere"
     if isinstance(left, ast.BinOp) and type(left.op) is not type(op):
         new = binary(left.left, left.op, binary(left.right, op, right))
-        yield new, "brackets", said(node), "the brackets of {} belong elsewhere"
+        yield new, "brackets", said(node), phrase
     if isinstance(right, ast.BinOp) and type(right.op) is not type(op):
         new = binary(binary(left, op, right.left), right.op, right.right)
-        yield new, "brackets", said(node), "the brackets of {} belong elsewhere"
+        yield new, "brackets", said(node), phrase
 
 
 def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:
@@ -349,14 +335,9 @@ def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:
     if isinstance(value, bool):
         yield ast.Constant(not value), "wrong axis", f"{not value} for {value}", phrase
         return
-    if value is None or isinstance(value, str):
-        if isinstance(value, str) and "->" in value:
-            given = place.parent.args if isinstance(place.parent, ast.Call) else []
-            yield from _of_letters(value, [said(each) for each in given[1:]])
-        if value is None:
-            for axis in (0, 1, -1):
-                yield ast.Constant(axis), "wrong axis", f"{axis} for None", phrase
-        return
+    if isinstance(value, str) and "->" in value:
+        given = place.parent.args if isinstance(place.parent, ast.Call) else []
+        yield from _of_letters(value, [said(each) for each in given[1:]])
     if not isinstance(value, int | float):
         return
     kind = "scaled"
@@ -364,11 +345,9 @@ def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:
     is_axis = isinstance(place.parent, ast.Call) and is_reduction(place.parent)
     if is_axis or getattr(place.parent, "arg", "") in ("axis", "axes", "dim"):
         kind = "wrong axis"
-        new = ast.Constant(None)
-        yield new, kind, f"None for {value}", "another axis belongs there: {}"
-        for axes in ((0, 1), (0, 2), (1, 2), (0, 2, 3), (0, 1, 2)):
-            listed = ast.Tuple([ast.Constant(each) for each in axes], ast.Load())
-            yield listed, kind, f"{axes} for {value}", "another axis belongs there: {}"
+        phrase = "another axis belongs there: {}"
+        for axes in (None, (0, 1), (0, 2), (1, 2), (0, 2, 3), (0, 1, 2)):
+            yield parsed(f"{axes}"), kind, f"{axes} for {value}", phrase
     is_power = place.field == "right" and isinstance(getattr(place.parent, "op", None), ast.Pow)
     if is_power:
         kind = "term scaled"
@@ -380,22 +359,10 @@ def _of_constant(place: Place, node: ast.Constant) -> Iterator[Variant]:
         kind, phrase = "shifted", "another number, index or axis belongs there: {}"
     values: list[Any] = [value + 1, value - 1, -value, 2 * value]
     if isinstance(value, float) or is_number:
-        values += [
-            value / 2,
-            value / 4,
-            4 * value,
-            0.5,
-            1,
-            2,
-            3,
-            0,
-            *([1 / value] if value else []),
-        ]
-        values += [1.5, -0.5, value + 0.5, value - 0.5]
+        values += [value / 2, value / 4, 4 * value, 0.5, 1, 2, 3, 0, 1.5, -0.5]
+        values += [value + 0.5, value - 0.5, *([1 / value] if value else [])]
     else:
         values += [0, 1, 2, value + 2, value - 2]
-    if kind == "wrong axis":
-        phrase = "another axis belongs there: {}"
     neutral = _NEUTRAL.get(type(getattr(place.parent, "op", None)))
     for each in dict.fromkeys(v for v in values if v not in (value, neutral)):
         text = f"{each:g} for {value:g}".replace("-", "−")
@@ -444,27 +411,18 @@ def _is_widened(place: Place) -> bool:
 def _of_slice(node: ast.expr) -> Iterator[Variant]:
     if isinstance(node, ast.Slice):
         phrase = "elements are taken one position away, by another slice: {}"
-        bounds = (node.lower, node.upper)
-        for lower, upper in (("1", None), (None, "-1"), (None, None), ("1", "-1")):
-            new = ast.Slice(
-                parsed(lower) if lower else None, parsed(upper) if upper else None, node.step
-            )
-            if ast.dump(new) != ast.dump(node) and all(
-                each is None or isinstance(each, ast.Constant | ast.UnaryOp) for each in bounds
-            ):
+        ends = (each for each in (node.lower, node.upper) if each is not None)
+        is_plain = all(isinstance(each, ast.Constant | ast.UnaryOp) for each in ends)
+        further, before = parsed("1"), parsed("-1")
+        for lower, upper in product((None, further), (None, before)) if is_plain else ():
+            new = ast.Slice(lower, upper, node.step)
+            if ast.unparse(new) != ast.unparse(node):
                 yield new, "shifted", f"{ast.unparse(new)} for {ast.unparse(node)}", phrase
-        step = None if node.step is not None else parsed("-1")
-        new = ast.Slice(node.lower, node.upper, step)
-        yield new, "flipped", ast.unparse(node), "{} is to be taken the other way round"
     if isinstance(node, ast.Subscript):
         index = node.slice
         phrase = "another index belongs there, one element further or before: {}"
-        is_number = isinstance(index, ast.Name | ast.BinOp)
-        if isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add | ast.Sub):
-            moved = ast.Subscript(node.value, index.left, node.ctx)
-            yield moved, "shifted", f"{ast.unparse(moved)} for {ast.unparse(node)}", phrase
-        for op in (ast.Add(), ast.Sub()) if is_number else ():
-            moved = ast.Subscript(node.value, binary(index, op, ast.Constant(1)), node.ctx)
+        for each in _one_off(index) if isinstance(index, ast.Name | ast.BinOp) else ():
+            moved = ast.Subscript(node.value, each, node.ctx)
             yield moved, "shifted", f"{ast.unparse(moved)} for {ast.unparse(node)}", phrase
         if any(isinstance(each, ast.Slice) and each.step for each in ast.walk(index)):
             yield node.value, "flipped", said(node), "{} is flipped, or has steps, and should not"

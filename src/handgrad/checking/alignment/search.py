@@ -29,8 +29,8 @@ from handgrad.checking.alignment.raised import raising_line, with_makers
 from handgrad.checking.alignment.standing import Standing
 from handgrad.checking.alignment.trials import Trials
 from handgrad.checking.alignment.unused import idle, unfilled, unused
+from handgrad.checking.alignment.variants import values_in
 from handgrad.checking.alignment.watched import WatchedTarget
-from handgrad.checking.alignment.wording import is_module
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
@@ -222,7 +222,7 @@ class SourceSearch:
                 continue
             if any(piece.in_forward for piece in self._around(statement)):
                 continue
-            names = [*_names(statement)]
+            names = [*values_in(statement)]
             made = {each.id for each in names if isinstance(each.ctx, ast.Store)}
             adds = made if isinstance(statement, ast.AugAssign) else set()
             read = adds | {each.id for each in names if isinstance(each.ctx, ast.Load)}
@@ -482,19 +482,3 @@ class SourceSearch:
         if self._kept or self.standing is None:  # other lines depart by what is in force already
             return False
         return self.standing.follows(change.statement)
-
-
-def _names(statement: ast.stmt) -> Iterator[ast.Name]:
-    """The names of values in a statement: of no module or function, and not asked for a size."""
-    waiting: list[ast.AST] = [statement]
-    while waiting:
-        match waiting.pop():
-            case ast.Attribute(_, "shape" | "size" | "ndim") | ast.Call(ast.Name("len")):
-                pass
-            case ast.Call(ast.Name(), given, named):
-                waiting += [*given, *named]
-            case ast.Name() as name:
-                if not is_module(name):
-                    yield name
-            case other:
-                waiting += ast.iter_child_nodes(other)

@@ -128,12 +128,17 @@ class Speller:
         return None
 
     def _variable(self, node: Node) -> str:
-        """The text of a variable that holds a value, "" where none does."""
+        """The text of a variable that holds a value, "" where none does.
+
+        Of several, as inputs that were given the same values, that of its own name.
+        """
         value = np.asarray(node.value)
-        for each, array in self._arrays.get(value.shape, ()):
-            if array.dtype.kind == value.dtype.kind and same(array.ravel(), value.ravel()):
-                return ast.unparse(each)
-        return ""
+        found = [
+            ast.unparse(each)
+            for each, array in self._arrays.get(value.shape, ())
+            if array.dtype.kind == value.dtype.kind and same(array.ravel(), value.ravel())
+        ]
+        return node.name if node.name in found else next(iter(found), "")
 
     def _text(self, made: Node, given: Iterable[Node]) -> str:
         emitter = _InScope(self._scope, self._library)

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from handgrad.checking.alignment.scope import CallScope
-from handgrad.checking.alignment.variants import option, parsed
+from handgrad.checking.alignment.variants import filled, option, parsed
 from handgrad.checking.tensors import is_tensor
 
 
-def flipped(node: ast.expr, axes: Sequence[int], scope: CallScope) -> ast.expr:
+def flipped(node: ast.expr, axes: Sequence[int], scope: CallScope) -> Any:
     """The values the other way round along these axes: tensors take no slice of step −1."""
     if is_tensor(scope.value(node)):
-        function = ast.Attribute(node, "flip", ast.Load())
-        return ast.Call(function, [ast.Constant(axis) for axis in axes], [])
-    whole, back = ast.Slice(), ast.Slice(None, None, parsed("-1"))
-    index = [back if axis in axes else whole for axis in range(max(axes) + 1)]
-    taken = index[0] if len(index) == 1 else ast.Tuple([*index], ast.Load())
-    return ast.Subscript(node, taken, ast.Load())
+        return filled(f"a.flip({', '.join(map(str, axes))})", a=node)
+    index = ["::-1" if axis in axes else ":" for axis in range(max(axes) + 1)]
+    return filled(f"a[{', '.join(index)}]", a=node)
 
 
-def permuted(node: ast.expr, axes: Sequence[int], scope: CallScope) -> ast.expr:
+def permuted(node: ast.expr, axes: Sequence[int], scope: CallScope) -> Any:
     """The array with its axes in another order."""
     name = "permute" if is_tensor(scope.value(node)) else "transpose"
-    function = ast.Attribute(node, name, ast.Load())
-    return ast.Call(function, [ast.Constant(axis) for axis in axes], [])
+    return filled(f"a.{name}({', '.join(map(str, axes))})", a=node)
 
 
 def added_at(
