@@ -26,7 +26,6 @@ from handgrad.checking.alignment.changes import (
     statements,
 )
 from handgrad.checking.alignment.derivatives import of_derivative, of_jacobian, of_square
-from handgrad.checking.alignment.evaluating import is_pure
 from handgrad.checking.alignment.inserting import inserted_at, of_whole, reordered
 from handgrad.checking.alignment.meant import (
     carried,
