@@ -23,7 +23,7 @@ from handgrad.checking.alignment.paths import same
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.slots import LineSlot
 from handgrad.checking.alignment.solved import forms, solved
-from handgrad.checking.alignment.spelled import Speller
+from handgrad.checking.alignment.spelled import Speller, with_sizes
 from handgrad.checking.alignment.variants import Variant, names_in, spreads
 from handgrad.checking.alignment.wording import said
 from handgrad.checking.alignment.written import written
@@ -94,16 +94,15 @@ class Departures:
         self.work.take(SWEPT * len(derived.body))
         speller = Speller(slot.scope, derived, of_tensors=slot.of_tensors)
         new = None if node is None else speller.spelled(node)
-        size = 0.0 if new is None else float(len(ast.unparse(new)))
-        if new is None or size > _LETTERS:
-            return []
-        part = said(new)
-        phrase = f"{part} belongs where {said(slot.place.get())} stands"
-        change = Change(slot.place, new, "other expression", part, phrase, slot.statement)
-        covers = self.interventions.covers(change, each)
-        if covers is None:
-            return []
-        return [Hit(change, slot.piece, covers, written(change, slot.piece), size, size)]
+        for whole in () if new is None else (*with_sizes(new, slot.scope), new):
+            size = float(len(ast.unparse(whole)))
+            part = said(whole)
+            phrase = f"{part} belongs where {said(slot.place.get())} stands"
+            change = Change(slot.place, whole, "other expression", part, phrase, slot.statement)
+            covers = self.interventions.covers(change, each) if size <= _LETTERS else None
+            if covers is not None:
+                return [Hit(change, slot.piece, covers, written(change, slot.piece), size, size)]
+        return []
 
     def _first(
         self, wrong: tuple[str, ...], told: Callable[[Intervention], list[Hit]]

@@ -53,6 +53,8 @@ def not_linear(
 def _is_linear(trials: Trials, name: str) -> bool:
     """Return whether −dy makes the opposite of this gradient."""
     done = trials.runs[0]
+    if np.asarray(done.gradients[name]).dtype.kind != "f":
+        return False
     with trials.quietly():
         _, cache = forward(trials.functions, done.arrays)
         turned = backward(trials.functions, like_nested(done.dy, np.negative), cache)

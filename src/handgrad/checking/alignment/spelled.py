@@ -7,9 +7,10 @@ as a clip within its bounds, is left out: the expression is told only where it w
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import copy
+from collections.abc import Iterable, Iterator
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -29,6 +30,8 @@ _MOST_NODES: Final = 200
 _PLAIN: Final = (0.0, 1.0, 2.0, -1.0)
 #: Operations that are the same of some elements as of all.
 _ELEMENTWISE: Final = ("negative", "multiply", "divide", "add", "subtract", "power", "log", "exp")
+#: Times that a size may go into a number.
+_FEW: Final = 9.5
 #: The cotangent of a derivative that dy is multiplied by.
 _ONE: Final = "_one"
 #: Functions of the derivation that no library has.
@@ -214,3 +217,34 @@ def _is_equal_node(one: Node, other: Node) -> bool:
 def _is_equal(one: object, other: object) -> bool:
     a, b = np.asarray(one), np.asarray(other)
     return a.shape == b.shape and np.array_equal(a, b)
+
+
+class _Sized(ast.NodeTransformer):
+    """One number as another expression wherever it stands."""
+
+    def __init__(self, number: float, new: ast.expr) -> None:
+        self.number, self.new = number, new
+
+    def visit(self, node: ast.AST) -> Any:
+        return self.new if _number(node) == self.number else self.generic_visit(node)
+
+
+def _number(node: ast.AST) -> float | None:
+    """The value of a share that is written as a number, such as 0.25 or 1/3."""
+    match node:
+        case ast.Constant(float(value)):
+            return value
+        case ast.BinOp(ast.Constant(int(part)), ast.Div(), ast.Constant(int(whole))):
+            return part / whole
+    return None
+
+
+def with_sizes(node: ast.expr, scope: CallScope) -> Iterator[ast.expr]:
+    """The same with its first number as few over a size: other inputs have another size."""
+    known = (each for each in map(_number, ast.walk(node)) if each is not None)
+    number = next((each for each in known if each not in _PLAIN), 0.0)
+    for size, value in scope.sizes:
+        few = number * float(value)
+        if 0.5 < few < _FEW and abs(few - round(few)) < 1e-9:
+            new = ast.BinOp(ast.Constant(round(few)), ast.Div(), size)
+            yield _Sized(number, new).visit(copy.deepcopy(node))
