@@ -94,7 +94,7 @@ class Departures:
         self.work.take(SWEPT * len(derived.body))
         speller = Speller(slot.scope, derived, of_tensors=slot.of_tensors)
         new = None if node is None else speller.spelled(node)
-        for whole in () if new is None else (*with_sizes(new, slot.scope), new):
+        for whole in () if new is None else (new, *with_sizes(new, slot.scope)):
             size = float(len(ast.unparse(whole)))
             part = said(whole)
             phrase = f"{part} belongs where {said(slot.place.get())} stands"

@@ -256,8 +256,10 @@ def _of_statement(place: Place, statement: ast.stmt, scope: CallScope) -> Iterat
                 signed = value if isinstance(op, ast.Add) else ast.UnaryOp(ast.USub(), value)
                 yield from _each_once(change, target, signed, scope)
         case ast.Assign([ast.Name() | ast.Subscript() | ast.Attribute() as held], value):
-            phrase = (
-                "{} is overwritten where a sum over every step belongs (+=): the last one counts"
+            phrase = "{} is overwritten where a sum belongs (+=): " + (
+                "of every step, the last one counts"
+                if _is_repeated(statement, scope.function)
+                else "what it was before is lost"
             )
             for added in (ast.Add(), ast.Sub()):
                 new = ast.AugAssign(held, added, value)
@@ -279,6 +281,12 @@ def _in_order(
         part = f"{ast.unparse(later)} before {ast.unparse(statement)}"
         phrase, swap = f"the order of two lines is wrong: {part}", ((after, statement),)
         yield Change(place, later, "stale variable", part, phrase, statement, swap)
+
+
+def _is_repeated(statement: ast.stmt, function: ast.AST) -> bool:
+    """Return whether a statement is in a loop."""
+    loops = (each for each in ast.walk(function) if isinstance(each, ast.For | ast.While))
+    return any(each is statement for loop in loops for each in ast.walk(loop))
 
 
 def _each_once(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable, Iterator
+from itertools import product
 from types import ModuleType
 from typing import Any, Final
 
@@ -240,10 +241,10 @@ def _number(node: ast.AST) -> float | None:
 
 
 def with_sizes(node: ast.expr, scope: CallScope) -> Iterator[ast.expr]:
-    """The same with its first number as few over a size: other inputs have another size."""
+    """The same with a number as few over a size: other inputs have another size."""
     known = (each for each in map(_number, ast.walk(node)) if each is not None)
-    number = next((each for each in known if each not in _PLAIN), 0.0)
-    for size, value in scope.sizes:
+    numbers = dict.fromkeys(each for each in known if each not in _PLAIN)
+    for number, (size, value) in product(numbers, scope.sizes):
         few = number * float(value)
         if 0.5 < few < _FEW and abs(few - round(few)) < 1e-9:
             new = ast.BinOp(ast.Constant(round(few)), ast.Div(), size)
