@@ -94,12 +94,18 @@ class Departures:
         self.work.take(SWEPT * len(derived.body))
         speller = Speller(slot.scope, derived, of_tensors=slot.of_tensors)
         new = None if node is None else speller.spelled(node)
-        for whole in () if new is None else (new, *with_sizes(new, slot.scope)):
+        if new is None:
+            return []
+        # It holds at other sizes as well, or as the derivation says at these.
+        every = [(whole, True) for whole in (new, *with_sizes(new, slot.scope))]
+        for whole, sized in (*every, (new, False)):
             size = float(len(ast.unparse(whole)))
             part = said(whole)
             phrase = f"{part} belongs where {said(slot.place.get())} stands"
             change = Change(slot.place, whole, "other expression", part, phrase, slot.statement)
-            covers = self.interventions.covers(change, each) if size <= _LETTERS else None
+            if size > _LETTERS:
+                continue
+            covers = self.interventions.covers(change, each, sized=sized)
             if covers is not None:
                 return [Hit(change, slot.piece, covers, written(change, slot.piece), size, size)]
         return []

@@ -325,10 +325,15 @@ class Interventions:
             return -1.0
         return float(np.max(np.abs(slot.value - value)))
 
-    def covers(self, change: Change, intervention: Intervention) -> tuple[str, ...] | None:
-        """The gradients that a change puts right: all of an intervention's, or more; else None."""
+    def covers(
+        self, change: Change, intervention: Intervention, *, sized: bool = True
+    ) -> tuple[str, ...] | None:
+        """The gradients that a change puts right: all of an intervention's, or more; else None.
+
+        sized: at other numbers of rows too.
+        """
         wrong, piece = intervention.wrong, intervention.slot.piece
-        covers = self.trials.covered(change, piece, wrong) if wrong else ()
+        covers = self.trials.covered(change, piece, wrong, sized=sized) if wrong else ()
         return covers if {*covers} >= {*intervention.covers} else None
 
     def told(self, departed: Departed) -> Words | None:

@@ -227,17 +227,25 @@ class Trials:
             yield
 
     def covered(
-        self, change: Change, piece: CodePiece, wrong: tuple[str, ...], *, derived: bool = False
+        self,
+        change: Change,
+        piece: CodePiece,
+        wrong: tuple[str, ...],
+        *,
+        derived: bool = False,
+        sized: bool = True,
     ) -> tuple[str, ...]:
         """The wrong gradients that a change puts right on every draw, if it spoils none.
 
         derived: it asks for values of derivations, which there are of the first draws alone.
+        sized: it is to do so at other numbers of rows, too.
         """
         code = self._compiled(change, piece)
         if code is None:
             return ()
         begun = self._from_forward(piece)
-        others = [self.moved] if derived else [self.moved, self.drawn, self.longer]
+        others = [self.moved] if derived else [self.moved, self.drawn]
+        others += [self.longer] if sized and not derived else []
         try:
             with self.quiet(piece, code):
                 found = wrong
