@@ -384,3 +384,45 @@ def test_a_change_is_right_for_other_numbers_of_rows_as_well(rows):
     [fault] = [each for each in report.faults if each.situation == "usual"]
     assert "2" in fault.diff.splitlines()[-1], str(report)
     assert "sqrt(np.ones" not in fault.diff
+
+
+# Labels that are a setting keep their number of rows, and forward reads as many of its input
+
+
+def labelled(x, labels):
+    rows = np.arange(len(labels))
+    p = np.exp(x - x.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    return -np.mean(np.log(p[rows, labels])), (p, labels)
+
+
+def labelled_back(dy, cache):
+    p, labels = cache[0].copy(), cache[1]
+    p[np.arange(len(labels)), labels] -= 1
+    return dy * p / p.size
+
+
+def test_rows_that_forward_does_not_read_take_no_part():
+    found = hg.check((labelled, labelled_back), n(4, 3), labels=np.array([0, 2, 1, 1])).faults
+    [fault] = [each for each in found if each.situation == "usual"]
+    assert "p.size" in fault.message
+    assert fault.diff
+
+
+class Labelled:
+    def forward(self, x, labels):
+        loss, (self.p, _) = labelled(x, labels)
+        return loss
+
+    def backward(self, labels):
+        self.dx = self.p.copy()
+        rows = np.arange(len(labels))
+        self.dx[rows, labels] -= 1
+        return self.dx
+
+
+def test_the_size_that_an_array_changed_in_place_lacks_is_told():
+    [fault] = hg.check(Labelled(), n(4, 3), np.array([0, 2, 1, 1])).faults
+    assert "the factor 1/" in fault.message
+    assert fault.line
+    assert fault.diff

@@ -134,6 +134,7 @@ def _of_function(
             yield from _of_statement(place, statement, scope)
             yield from _in_order(place, statement, *behind)
             yield from _as_forward(statement, borrowed, scope)
+            yield from _scaled(place, statement, scope)
             yield from _from_here_on(place, statement, scope)
         own = _header(statement)
         if inserted:
@@ -304,6 +305,28 @@ def _each_once(
     phrase = "{} is overwritten where a sum belongs: of a repeated index the last one counts"
     phrase += f", and {name} adds each"
     yield change(ast.Expr(call), "term missing", said(target), phrase)
+
+
+def _scaled(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Change]:
+    """A line after one that changes an array in place, by which all of it is divided by a size."""
+    match statement:
+        case ast.AugAssign(ast.Subscript(name)) | ast.Assign([ast.Subscript(name)]):
+            pass
+        case ast.AugAssign(ast.Name() | ast.Attribute() as name):
+            pass
+        case _:
+            return
+    own, numbers = scope.array(name), dict[float, ast.expr]()
+    for other, value in (*scope.atoms, *scope.sizes):
+        if not value.ndim and value.dtype.kind in "iuf" and float(value) not in (0.0, 1.0):
+            numbers.setdefault(float(value), other)
+    for other in numbers.values() if own is not None and own.dtype.kind == "f" else ():
+        for op, label in ((ast.Div(), f"1/{said(other)}"), (ast.Mult(), said(other))):
+            held: Any = copy.copy(name)
+            held.ctx = ast.Store()
+            new = Both([statement, ast.AugAssign(held, op, other)])
+            phrase = f"the factor {label} of {said(name)} is missing"
+            yield Change(place, new, "scale missing", label, phrase, statement)
 
 
 def _from_here_on(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Change]:

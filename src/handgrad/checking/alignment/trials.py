@@ -21,6 +21,7 @@ from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.watched import WatchedTarget
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.trial import (
+    Arrays,
     TrialFault,
     TrialRun,
     backward,
@@ -388,12 +389,25 @@ def _longer(
         return
     alike = [name for name in names if np.ndim(arrays[name]) and len(arrays[name]) == count]
     for changed in dict.fromkeys([(*alike,), (*alike[:1],)]):
-        longer = dict(arrays)
+        longer, other = dict(arrays), dict(arrays)
         for name in changed:
             rows = arrays[name][np.arange(_ROWS + (count == _ROWS)) % count]
             is_asked = name in functions.gradients and rows.dtype.kind == "f"
             longer[name] = rows * rng.uniform(0.9, 1.1, rows.shape) if is_asked else rows
-        yield longer
+            more = np.concatenate([longer[name][:count], 2 * longer[name][count:]])
+            other[name] = more if is_asked else rows
+        if _differ(functions, longer, other):
+            yield longer
+
+
+def _differ(functions: ForwardBackward, arrays: Arrays, others: Arrays) -> bool:
+    """Return whether forward gives something else for others, as where it reads all rows."""
+    try:
+        with np.errstate(all="ignore"):
+            (one, _), (other, _) = (run_forward(functions, each) for each in (arrays, others))
+            return not _is_same(one, other)
+    except Exception:  # these are no rows
+        return False
 
 
 def _at(
