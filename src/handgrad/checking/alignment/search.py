@@ -352,6 +352,8 @@ class SourceSearch:
             hit = attempt(partial(self._hit, size, change, piece, known.covers), None)
             if hit is None or len(hit.covers) < len(known.covers):
                 continue
+            if self._unsettles(change, piece):
+                continue
             if size <= known.size - _SMALLER or not hit.forgets:
                 return [hit]
         return []
@@ -373,7 +375,7 @@ class SourceSearch:
                     continue  # the sign of anything else is that by which it is used
                 hit = attempt(partial(self._hit, size, change, piece, known.covers), None)
                 if hit is not None and len(hit.covers) == len(known.covers):
-                    found.append(hit)
+                    found += [] if self._unsettles(change, piece) else [hit]
                 if self.work.over():
                     break
         return sorted(found, key=lambda hit: hit.rank)
@@ -470,6 +472,9 @@ class SourceSearch:
                 return None
             weighed -= _SETTLED * settles
         return Hit(change, piece, covers, text, size, weighed, follows)
+
+    def _unsettles(self, change: Change, piece: CodePiece) -> bool:
+        return self.standing is not None and self.standing.unsettles(change, piece)
 
     def _makes_gradient(self, change: Change) -> bool:
         """Return whether the line of a change sets a variable that is called after a gradient."""

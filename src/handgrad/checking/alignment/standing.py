@@ -82,15 +82,24 @@ class Standing:
         """
         if self.of.get(change.statement) is not False:
             return 0.0
+        found, as_called = self._after(change, piece)
+        is_right = found.get(change.statement, False)
+        return is_right * (1.0 + _CALLED * (change.statement in as_called))
+
+    def unsettles(self, change: Change, piece: CodePiece) -> bool:
+        """Return whether a change leaves none of the right values that its line makes."""
+        is_right = self.of.get(change.statement) is True
+        return is_right and self._after(change, piece)[0].get(change.statement) is False
+
+    def _after(self, change: Change, piece: CodePiece) -> tuple[dict[ast.AST, bool], set[ast.AST]]:
+        """The lines as they stand with a change; none where they run no more."""
         try:
             with change.made():
                 code = piece.compiled()
             with piece.in_force(code):
-                found, as_called = self._judged(self.trials.line_values(self.pieces))
-        except Exception:  # it runs no more
-            return 0.0
-        is_right = found.get(change.statement, False)
-        return is_right * (1.0 + _CALLED * (change.statement in as_called))
+                return self._judged(self.trials.line_values(self.pieces))
+        except Exception:
+            return {}, set()
 
 
 def _names(line: ast.stmt, name: str) -> bool:
