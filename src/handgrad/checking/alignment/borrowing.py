@@ -159,16 +159,24 @@ def windows(
 
 def renamed(
     places: list[tuple[Place, ast.expr]], scope: CallScope
-) -> Iterator[tuple[list[tuple[Place, ast.expr]], str]]:
-    """All uses of a name in a statement, where there are several, as those of another."""
-    uses: dict[str, list[Place]] = {}
+) -> Iterator[tuple[list[tuple[Place, ast.expr]], str, str]]:
+    """All uses of a name in a statement as those of another, and two names the other way round."""
+    uses: dict[str, list[tuple[Place, ast.expr]]] = {}
     for place, node in places:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-            uses.setdefault(ast.unparse(node), []).append(place)
+            uses.setdefault(ast.unparse(node), []).append((place, node))
     for name, several in uses.items():
-        own = scope.array(several[0].get()) if len(several) > 1 else None
+        own = scope.array(several[0][1])
         for other, value in scope.atoms if own is not None else ():
+            text = ast.unparse(other)
             is_alike = own is not None and (value.shape, value.dtype) == (own.shape, own.dtype)
-            if is_alike and ast.unparse(other) != name:
-                part = f"{said(other)} for {said(several[0].get())}"
-                yield [(place, copy.deepcopy(other)) for place in several], part
+            if not is_alike or text == name:
+                continue
+            there = [(place, copy.deepcopy(other)) for place, _ in several]
+            if len(several) > 1:
+                part = f"{said(other)} for {said(several[0][1])}"
+                yield there, part, "another variable belongs there: {}"
+            if name < text and text in uses:
+                back = [(place, copy.deepcopy(several[0][1])) for place, _ in uses[text]]
+                part = f"{said(several[0][1])} and {said(other)}"
+                yield [*there, *back], part, "{} are swapped, each in the other's place"

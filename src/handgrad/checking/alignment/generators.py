@@ -47,7 +47,7 @@ from handgrad.checking.alignment.replacing import (
     of_expression,
     other_sizes,
 )
-from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.scope import CallScope, distinct
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.spellings import added_at
 from handgrad.checking.alignment.variants import SIGN, Variant, names_in, values_in
@@ -235,9 +235,9 @@ def _replacements(
         for inner, size in [(place, node), *expressions(node)]:
             for each in attempted(other_sizes(size, scope)):
                 yield varied(inner, each, statement, scope)
-    for ((first, new), *others), part in attempted(renamed(places, scope)):
-        phrase = f"another variable belongs there: {part}"
-        yield Change(first, new, "stale variable", part, phrase, statement, (*others,))
+    for ((first, new), *others), part, phrase in attempted(renamed(places, scope)):
+        said_so = phrase.replace("{}", part)
+        yield Change(first, new, "stale variable", part, said_so, statement, (*others,))
 
 
 def _of_statement(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Change]:
@@ -265,6 +265,10 @@ def _of_statement(place: Place, statement: ast.stmt, scope: CallScope) -> Iterat
             for added in (ast.Add(), ast.Sub()):
                 new = ast.AugAssign(held, added, value)
                 yield change(new, "term missing", said(held), phrase)
+            if isinstance(held, ast.Subscript):
+                phrase = "{} is overwritten where it should be multiplied (*=)"
+                new = ast.AugAssign(held, ast.Mult(), value)
+                yield change(new, "factor missing", said(held), phrase)
             yield from _each_once(change, held, value, scope)
         case ast.If(test, [ast.Continue()], []):
             phrase = "rounds in which {} are left out, and should not be"
@@ -316,11 +320,9 @@ def _scaled(place: Place, statement: ast.stmt, scope: CallScope) -> Iterator[Cha
             pass
         case _:
             return
-    own, numbers = scope.array(name), dict[float, ast.expr]()
-    for other, value in (*scope.atoms, *scope.sizes):
-        if not value.ndim and value.dtype.kind in "iuf" and float(value) not in (0.0, 1.0):
-            numbers.setdefault(float(value), other)
-    for other in numbers.values() if own is not None and own.dtype.kind == "f" else ():
+    own, every = scope.array(name), distinct((*scope.atoms, *scope.sizes))
+    numbers = [other for other, value in every if value not in (0.0, 1.0)]
+    for other in numbers if own is not None and own.dtype.kind == "f" else ():
         for op, label in ((ast.Div(), f"1/{said(other)}"), (ast.Mult(), said(other))):
             held: Any = copy.copy(name)
             held.ctx = ast.Store()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import permutations, product
 from typing import Final
 
 import numpy as np
 
-from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.scope import CallScope, distinct
 from handgrad.checking.alignment.spellings import flipped, permuted
 from handgrad.checking.alignment.variants import (
     MISSING,
@@ -99,10 +99,7 @@ def of_whole(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iter
             phrase = f"a sum over axes {axes} of {{}} is missing"
             yield filled(f"a.sum(axis={axes})", a=node), "not reduced", said(node), phrase
     phrase = MISSING + f" in {said(node)}"
-    sizes: dict[float, ast.expr] = {}
-    for other, value in scope.sizes:
-        sizes.setdefault(float(value), other)
-    for other in sizes.values():
+    for other, _ in distinct(scope.sizes):
         for text, root in (("a / b", ""), ("a / b ** 0.5", "√")):
             label = f"1/{root}{said(other)}"
             yield filled(text, a=node, b=other), "scale missing", label, phrase
@@ -110,6 +107,23 @@ def of_whole(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iter
         yield from _with_masks(node, scope)
     if array is not None and not isinstance(node, ast.Name):
         yield from _without_mean(node, array)
+    if array is not None and array.ndim:
+        yield from _with_products(node, array, scope)
+
+
+def _with_products(node: ast.expr, array: np.ndarray, scope: CallScope) -> Iterator[Variant]:
+    """A product of matrices, or of a matrix and a vector, as a further term."""
+    known: list[tuple[ast.expr, tuple[int, ...]]] = []
+    for each, value in scope.atoms:
+        if value.ndim and value.dtype.kind == "f":
+            known.append((each, value.shape))
+            known += [(filled("a.T", a=each), value.shape[::-1])] if value.ndim == 2 else []
+    for (left, one), (right, other) in product(known, known):
+        is_product = len(other) == 2 or (len(one), len(other)) == (2, 1)
+        if is_product and one[-1] == other[0] and one[:-1] + other[1:] == array.shape:
+            new = filled("a @ b", a=left, b=right)
+            phrase = TERM_MISSING + f" beside {said(node)}"
+            yield filled("a + b", a=node, b=new), "term missing", said(new), phrase
 
 
 def reordered(node: ast.expr, array: np.ndarray, scope: CallScope) -> Iterator[Variant]:

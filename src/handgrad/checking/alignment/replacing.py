@@ -12,7 +12,7 @@ import numpy as np
 from handgrad.checking.alignment.called import is_reduction, of_call
 from handgrad.checking.alignment.changes import Head, Place
 from handgrad.checking.alignment.evaluating import is_pure
-from handgrad.checking.alignment.scope import CallScope
+from handgrad.checking.alignment.scope import CallScope, distinct
 from handgrad.checking.alignment.unused import unused
 from handgrad.checking.alignment.variants import SIGN, Variant, binary, filled, parsed
 from handgrad.checking.alignment.wording import said
@@ -302,13 +302,10 @@ def _other_numbers(node: ast.expr, scope: CallScope) -> Iterator[Variant]:
     own = scope.array(node)
     if own is None or own.ndim:
         return
-    seen = {float(own)}
-    for other, value in (*scope.atoms, *scope.sizes):
-        if value.ndim or value.dtype.kind not in "iuf" or float(value) in seen:
-            continue
-        seen.add(float(value))
-        part = f"{said(other)} for {said(node)}"
-        yield other, "scaled", part, "another factor, number or size belongs there: {}"
+    for other, value in distinct((*scope.atoms, *scope.sizes)):
+        if value != float(own):
+            part = f"{said(other)} for {said(node)}"
+            yield other, "scaled", part, "another factor, number or size belongs there: {}"
 
 
 def _of_binary(node: ast.BinOp) -> Iterator[Variant]:

@@ -6,7 +6,7 @@ import ast
 import builtins
 import copy
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
@@ -168,6 +168,19 @@ class CallScope:
                 yield f"{own.arg}[{step}]"
             if isinstance(value, np.ndarray) and value.ndim > 2:
                 yield f"{own.arg}[:, {step}]"
+
+
+def distinct(numbers: Iterable[tuple[ast.expr, np.ndarray]]) -> list[tuple[ast.expr, float]]:
+    """Numbers that differ; of equal ones one that counts rows and one that does not.
+
+    At other inputs those two differ.
+    """
+    found: dict[tuple[float, bool], ast.expr] = {}
+    for each, value in numbers:
+        if not value.ndim and value.dtype.kind in "iuf":
+            counts_rows = ast.unparse(each).endswith(("shape[0]", ".size"))
+            found.setdefault((float(value), counts_rows), each)
+    return [(each, value) for (value, _), each in found.items()]
 
 
 def _fields(value: Any) -> Iterator[str]:

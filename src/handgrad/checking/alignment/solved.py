@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, islice, product
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,8 @@ _SCALARS: Final = 12
 _RELATIVE: Final = 1e-7
 _NUMBERS: Final = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
 _SCALED: Final = (ast.Div, ast.Mult)
+#: Ways to write one number: of those that are equal at these sizes not all are at others.
+_FORMS: Final = 3
 Factor = tuple[ast.expr, np.ndarray]
 
 
@@ -40,11 +42,11 @@ def solved(
     for factor, values in _products(own, scope):
         column = np.broadcast_to(values, own.shape).ravel().astype(float)
         for c in _fitting(rows, column):
-            for new in _times(factor, c, scope):
+            for new in islice(_times(factor, c, scope), _FORMS):
                 phrase = f"the term {{}} is missing beside {part}"
                 yield binary(node, ast.Add(), new), "term missing", said(new), phrase
         for c in _fitting(ratios, column):
-            for new in _times(factor, c, scope):
+            for new in islice(_times(factor, c, scope), _FORMS):
                 yield binary(node, ast.Mult(), new), "factor missing", said(new), MISSING
         if 1.0 in _fitting(inverses, column):
             label = said(binary(ast.Constant(1), ast.Div(), factor))
@@ -78,7 +80,6 @@ def _times(factor: ast.expr, c: float, scope: CallScope) -> Iterator[ast.expr]:
         new = factor if number == 1.0 else binary(parsed(f"{number:g}"), ast.Mult(), factor)
         new = new if one is None else binary(new, ast.Mult(), one)
         yield new if other is None else binary(new, op(), other)
-        return
 
 
 def forms(scope: CallScope, ndim: int) -> Iterator[Factor]:
