@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Final
+
+import numpy as np
 
 from handgrad.checking.alignment.changes import Change
 from handgrad.checking.alignment.lines import LineValues, called, is_copy
@@ -87,9 +90,21 @@ class Standing:
         return is_right * (1.0 + _CALLED * (change.statement in as_called))
 
     def unsettles(self, change: Change, piece: CodePiece) -> bool:
-        """Return whether a change leaves none of the right values that its line makes."""
-        is_right = self.of.get(change.statement) is True
-        return is_right and self._after(change, piece)[0].get(change.statement) is False
+        """Return whether a change leaves none of the right values that its line makes of dy.
+
+        A value of forward is right by chance more often, as 1 − y is.
+        """
+        line = change.statement
+        if self.of.get(line) is not True or line not in self._of_dy:
+            return False
+        return self._after(change, piece)[0].get(line) is False
+
+    @cached_property
+    def _of_dy(self) -> set[ast.AST]:
+        """The lines that make other values of another cotangent."""
+        one, other = (self.trials.line_values(self.pieces, draw).values for draw in (0, 1))
+        pairs = {line: zip(one[line], other.get(line, []), strict=False) for line in one}
+        return {line for line in one if not all(np.array_equal(*pair) for pair in pairs[line])}
 
     def _after(self, change: Change, piece: CodePiece) -> tuple[dict[ast.AST, bool], set[ast.AST]]:
         """The lines as they stand with a change; none where they run no more."""
