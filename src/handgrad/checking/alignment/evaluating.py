@@ -159,7 +159,7 @@ def is_pure(node: ast.Call) -> bool:
 
 
 def results_of(node: ast.AST, results: Sequence[Any]) -> Results:
-    """What the calls in a statement that are not known gave, by their text.
+    """Results of the calls in a statement that are not known, by their text.
 
     results: in their order; none is told apart where there are others, as in a loop.
     """

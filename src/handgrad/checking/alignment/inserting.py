@@ -86,7 +86,7 @@ def _with_one(node: ast.expr, *, is_part: bool) -> Iterator[Variant]:
 
 
 def of_whole(node: ast.expr, array: np.ndarray | None, scope: CallScope) -> Iterator[Variant]:
-    """What was left out of the whole of an expression: a size as its scale, a sum over axes.
+    """Things left out of the whole of an expression: a size as its scale, a sum over axes.
 
     Anywhere within, either is a longer change with the same effect.
     """

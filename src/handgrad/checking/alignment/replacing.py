@@ -24,7 +24,7 @@ _NEUTRAL: Final[dict[type, int]] = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div
 _MOST_ELEMENTS: Final = 8
 _MULTIPLIES: Final = "{} multiplies where it should divide"
 _EXCHANGED: Final = "the operands of {} are exchanged"
-#: What may be meant where a and b are operands: its text, the kind of fault, which of the two it
+#: Other meanings where a and b are operands: its text, the kind of fault, which of the two it
 #: concerns, if not all, and the sentence.
 _OTHERWISE: Final[dict[type[ast.operator], tuple[tuple[str, str, str, str], ...]]] = {
     ast.Add: (
