@@ -14,7 +14,7 @@ def test_work_is_over_when_its_microseconds_are_taken() -> None:
     work = Work(0.001)
     work.take(999)
     assert not work.over()
-    work.take(0, lines=3)
+    work.take(0, lines=5)
     assert work.over()
     work = Work(0.001)
     work.take(999, elements=20)

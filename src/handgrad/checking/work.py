@@ -14,14 +14,14 @@ from typing import Final
 #: Microseconds on a core of today: to make a change of a source, to compile one, to compute an
 #: expression of it, to begin a pass and put back what it changed, to try a hypothesis about values,
 #: to sweep back through one node of a forward.
-CHANGE: Final = 80.0
-COMPILED: Final = 100.0
+CHANGE: Final = 60.0
+COMPILED: Final = 60.0
 EXPRESSION: Final = 60.0
 PASS: Final = 60.0
 HYPOTHESIS: Final = 100.0
 SWEPT: Final = 10.0
 #: Lines of Python, and elements of arrays in all the operations of a pass, in a microsecond.
-_LINES: Final = 3.0
+_LINES: Final = 5.0
 _ELEMENTS: Final = 20.0
 #: Times the counted seconds that work may take; what is not counted, as in a library, ends it so.
 _SLOW: Final = 10

@@ -7,6 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 import handgrad as hg
+from tests.checking.alignment.passes import Planted
+from tests.checking.alignment.searched import searched
 
 RNG = np.random.default_rng(5)
 
@@ -293,3 +295,67 @@ def test_zero_is_no_gradient_without_a_factor():
     assert {each.gradient for each in found} == {"s0"}
     for each in found:
         assert "the factor" not in each.message
+
+
+def coupled(x, wz, wi):
+    """A cell that forgets what it does not take in; c[−1] is what it begins with."""
+    steps, units = x.shape[0], wz.shape[1]
+    z, i, f, c = (np.zeros((steps + 1, units)) for _ in range(4))
+    for t in range(steps):
+        z[t] = np.tanh(x[t] @ wz)
+        i[t] = 1 / (1 + np.exp(-(x[t] @ wi)))
+        f[t] = 1 - i[t]
+        c[t] = i[t] * z[t] + f[t] * c[t - 1]
+    return c[:-1], (x, wz, wi, z, i, f, c)
+
+
+def without_what_is_forgotten(dy, cache):
+    x, wz, wi, z, i, f, c = cache
+    dc, dx = np.zeros_like(c), np.zeros_like(x)
+    dwz, dwi = np.zeros_like(wz), np.zeros_like(wi)
+    for t in reversed(range(len(x))):
+        dc[t] = dy[t] + f[t + 1] * dc[t + 1]
+        di = dc[t] * z[t] * i[t] * (1 - i[t])
+        dz = dc[t] * i[t] * (1 - z[t] ** 2)
+        dx[t] = dz @ wz.T + di @ wi.T
+        dwz += np.outer(x[t], dz)
+        dwi += np.outer(x[t], di)
+    return dx, dwz, dwi
+
+
+def test_a_gate_that_is_one_minus_another_is_told_at_the_line_of_the_other():
+    """Of all lines that depart, in a loop that runs backward, it is the first that does."""
+    found = faults((coupled, without_what_is_forgotten), normal(4, 3), normal(3, 2), normal(3, 2))
+    line = without_what_is_forgotten.__code__.co_firstlineno + 6
+    assert {each.gradient for each in found} == {"x", "wi"}
+    assert {each.line for each in found} == {line}
+    for each in found:
+        assert "what comes back through f is missing: it is taken as a constant" in each.message
+
+
+def test_lines_that_the_work_did_not_reach_are_looked_at_later(tmp_path):
+    planted = Planted("rnn", "da = dh * (1 - self.hs[t + 1] ** 2)", "da = dh * self.hs[t + 1]")
+    search = searched(planted, tmp_path)
+    departures, wrong = search.departures, search.wrong
+    with departures.interventions.possible():
+        departures.work.take(10e6)
+        assert not departures._known(wrong)
+        departures.work.done = 0.0
+        assert next(each.slot.name for each in departures._known(wrong)) == "da"
+
+
+def swish(x):
+    s = 1 / (1 + np.exp(-x))
+    return x * s, (x, s)
+
+
+def swish_of_its_own(dy, cache):
+    x, s = cache
+    slope = np.cosh(x) * np.arctan(s) - np.log1p(x * x) * np.sinh(s)
+    return dy * slope
+
+
+def test_a_line_that_no_change_puts_right_is_told_where_the_right_value_does():
+    (found,) = faults((swish, swish_of_its_own), normal(4, 3))
+    assert found.line == swish_of_its_own.__code__.co_firstlineno + 2
+    assert "it would be right with the derivation's value of slope = " in found.message

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import chain, islice, permutations
+from itertools import chain, islice, permutations, takewhile
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +26,7 @@ from handgrad.checking.alignment.solved import forms, solved
 from handgrad.checking.alignment.spelled import Speller, with_sizes
 from handgrad.checking.alignment.variants import Variant, names_in, spreads
 from handgrad.checking.alignment.wording import said
+from handgrad.checking.alignment.words import Words
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt, attempted
 from handgrad.checking.work import CHANGE, EXPRESSION, SWEPT
@@ -139,11 +140,11 @@ class Departures:
 
     def most(self, wrong: tuple[str, ...]) -> int:
         """The number of these that another value of one line puts right, 0 where none is known."""
-        return max((len(each.covers) for each in self._known(wrong)), default=0)
+        return max((len(each.covers) for each in self._so_far(wrong)), default=0)
 
     def near(self, wrong: tuple[str, ...]) -> set[ast.stmt]:
         """The first of these lines, and those that make what it reads, or calls."""
-        found = self._known(wrong)
+        found = self._so_far(wrong)
         if not found:
             return set()
         slot, tree = found[0].slot, found[0].slot.scope.function
@@ -157,6 +158,12 @@ class Departures:
             *(each for function in made if function is not tree for each in _lines(function)),
         }
 
+    def lines_of(self, wrong: tuple[str, ...]) -> dict[str, ast.stmt]:
+        """For gradients the line that puts them right with the value which the derivation has."""
+        made = (each for each in self._so_far(wrong) if each.slot.name)
+        known = sorted(made, key=self._doubt, reverse=True)
+        return {name: each.slot.statement for each in known for name in each.covers}
+
     def forget(self) -> None:
         """Let lines be tried anew, where one has been changed."""
         self._found.clear()
@@ -164,15 +171,11 @@ class Departures:
 
     def _known(self, wrong: tuple[str, ...]) -> list[Intervention]:
         """The interventions that put most of some gradients right."""
-        found = [*self._one_by_one(wrong)]
-        kept = {(each.rights, each.slot.name) for each in found if each.slot.name}
-        found = [
-            each
-            for each in found
-            if each.slot.name or (each.rights, ast.unparse(each.slot.place.get())) not in kept
-        ]
-        most = max((len(each.covers) for each in found), default=0)
-        return [each for each in found if len(each.covers) == most]
+        return _widest(self._one_by_one(wrong))
+
+    def _so_far(self, wrong: tuple[str, ...]) -> list[Intervention]:
+        """Those that have been found where they were looked for, in the work that there was."""
+        return _widest(self._found[wrong][0] if wrong in self._found else self._one_by_one(wrong))
 
     def _one_by_one(self, wrong: tuple[str, ...]) -> Iterator[Intervention]:
         """The interventions that put any right, each looked for as it is asked for."""
@@ -184,7 +187,7 @@ class Departures:
             while i < len(found):
                 yield found[i]
                 i += 1
-            slot = next(rest, None)
+            slot = None if self.work.over() else next(rest, None)
             if slot is None:
                 return
             found += attempted(self.interventions.of(slot, wrong))
@@ -194,7 +197,8 @@ class Departures:
         own = self.interventions.slots()
         every = (each for slot in own for each in self.interventions.named(slot))
         none: list[Hit] = []
-        told = (attempt(partial(self._guessed, each), none) for each in every)
+        rest = takewhile(lambda _: not self.work.over(), every)
+        told = (attempt(partial(self._guessed, each), none) for each in rest)
         yield from islice(chain.from_iterable(told), _GUESSES)
 
     def _guessed(self, each: Intervention) -> list[Hit]:
@@ -220,7 +224,7 @@ class Departures:
         if departed is None or departed.value.size != departed.slots[0].value.size:
             return []
         slot, value = departed.slots[0], departed.value
-        known: dict[ast.AST, list[str]] = {}
+        known = Words()
         if each.slot not in self._changes:
             places = [(slot.place, slot.statement)]
             places += [(Place(line, "value"), line) for line in slot.fed.values()]
@@ -267,7 +271,7 @@ class Departures:
             own = lines.get(ast.unparse(part.node))
             if own is None or own.statement is slot.statement or same(own.value, part.value):
                 continue
-            known: dict[ast.AST, list[str]] = {}
+            known = Words()
             inside = within(own.place, own.statement, own.scope, self.borrowed)
             sized = sorted(
                 ((size_of(change, known), change) for change in attempted(inside)), key=_size
@@ -324,6 +328,19 @@ class Departures:
         for place, (new, kind, part, phrase) in found:
             said_so = phrase.replace("{}", part)
             yield Change(place, new, kind, part, said_so, slot.statement)
+
+
+def _widest(every: Iterable[Intervention]) -> list[Intervention]:
+    """Those that put most gradients right; a variable's before the same value given back."""
+    found = [*every]
+    kept = {(each.rights, each.slot.name) for each in found if each.slot.name}
+    found = [
+        each
+        for each in found
+        if each.slot.name or (each.rights, ast.unparse(each.slot.place.get())) not in kept
+    ]
+    most = max((len(each.covers) for each in found), default=0)
+    return [each for each in found if len(each.covers) == most]
 
 
 def _size(each: tuple[float, Change]) -> tuple[float, int]:

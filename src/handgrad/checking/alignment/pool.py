@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -198,6 +198,19 @@ class SweptForward:
 
     def over_rounds(self, number: int) -> list[tuple[Right, ...]]:
         """The values that a loop of so many rounds makes at one line, first round to last."""
+        every = [tuple(each) for each in self._in_rounds if len(each) == number]
+        # There may be no gradient of what the first round begins with, so that any value will do.
+        short = [each for each in self._in_rounds if len(each) == number - 1 > 0]
+        short = [each for each in short if each[0].use is not None]
+        every += [(each[0], *each) for each in short]
+        every += [
+            (*before[:1], *each) for each in short for before in self._before((*each, each[-1]))
+        ]
+        return every + [tuple(each) for own in every for each in self._before(own)]
+
+    @cached_property
+    def _in_rounds(self) -> list[list[Right]]:
+        """The values that loops make at a line, each from the first round to the last."""
         found: dict[Any, dict[Any, Right]] = {}
         times: Counter[Any] = Counter()
         for right in self.rights:
@@ -210,16 +223,7 @@ class SweptForward:
                 key = (repr(place), times[repr((place, count))])
                 times[repr((place, count))] += 1
                 found.setdefault(key, {})[tuple(count)] = right
-        ordered = [[each[count] for count in sorted(each)] for each in found.values()]
-        every = [tuple(each) for each in ordered if len(each) == number]
-        # There may be no gradient of what the first round begins with, so that any value will do.
-        short = [each for each in ordered if len(each) == number - 1 > 0]
-        short = [each for each in short if each[0].use is not None]
-        every += [(each[0], *each) for each in short]
-        every += [
-            (*before[:1], *each) for each in short for before in self._before((*each, each[-1]))
-        ]
-        return every + [tuple(each) for own in every for each in self._before(own)]
+        return [[each[count] for count in sorted(each)] for each in found.values()]
 
     def _shared(self, right: Right) -> tuple[int, list[int]]:
         """The value of which this is a share of the gradient, where it is one for all rounds."""
@@ -233,11 +237,15 @@ class SweptForward:
     def _before(self, rounds: tuple[Right, ...]) -> Iterator[list[Right]]:
         """The values that rounds begin with, where they go on from those of the one before."""
         last = rounds[-1]
-        for first in self.rights:
+        for first in self._of_inputs:
             alike = np.shape(first.node.value) == np.shape(last.node.value)
-            is_whole = first.node.op == "input" and first.use is None
-            if is_whole and alike and first.is_gradient == last.is_gradient:
+            if alike and first.is_gradient == last.is_gradient:
                 yield [first, *rounds[:-1]]
+
+    @cached_property
+    def _of_inputs(self) -> list[Right]:
+        """Inputs and their whole gradients."""
+        return [each for each in self.rights if each.node.op == "input" and each.use is None]
 
     def called(self, name: str) -> Iterator[Right]:
         """The whole gradients of what a variable's name is called after, the last first."""

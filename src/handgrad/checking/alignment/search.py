@@ -72,6 +72,8 @@ class SourceSearch:
         self.trials = Trials(seen, draws, runs, wrong, rng, work)
         #: The changes that are in force, or were tried to be.
         self._kept = 0
+        #: Of gradients that no change puts right the line that does with the derivation's value.
+        self.put_right: dict[str, ast.stmt] = {}
         #: A long change that is told where there is none other.
         self._long: list[Hit] = []
         self._walk: tuple[tuple[str, ...], list[Hit], Iterator[None]] | None = None
@@ -142,6 +144,8 @@ class SourceSearch:
                     rest = tuple(name for name in rest if name not in same[0].covers)
                     found = [hit for hit in found if set(hit.covers) <= set(rest)]
                     self._keep(same[0], made)
+            if rest and self.departures is not None:
+                self.put_right = self.departures.lines_of(rest)
         return told
 
     def _hastily(self, wrong: tuple[str, ...]) -> list[Hit]:
@@ -273,10 +277,10 @@ class SourceSearch:
         """
         if self._walk is None or self._walk[0] != wrong:
             known: list[Hit] = []
-            taken = self._of_unused(wrong)
             if self.departures is not None:
                 with self.work.hurried(4):  # so that all changes are tried too
                     known = self.departures.hits(wrong)
+            taken = self._of_unused(wrong)
             if taken and not (known and known[0].rank < taken[0].rank):
                 return taken
             if known:

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import ast
 import difflib
-import re
 from typing import Any, Final
 
-from handgrad.checking.alignment.changes import Both, Change, text_of
+from handgrad.checking.alignment.changes import Change
+from handgrad.checking.alignment.words import Words
 
-#: Names, of attributes too, numbers with their sign, strings, operators. A minus between two has
-#: spaces around it.
-_WORD: Final = re.compile(
-    r"-?\d[\w.]*|self\.\w+|\w+|'[^']*'|\"[^\"]*\"|\*\*|//|[<>=!+*/@-]=|->|[^\s\w]"
-)
 #: Brackets, commas and dots are no words of their own.
 _PUNCTUATION: Final = "()[]{},.:="
 _SMALL: Final = 0.1
 
 
-def size_of(change: Change, known: dict[ast.AST, list[str]]) -> float:
+def size_of(change: Change, known: Words) -> float:
     """The words that change, of the expression at the place or of the statement.
 
-    known: the words of nodes of the tree as it stands, of which many changes have one place.
+    known: the words of nodes of the tree as it stands, which many changes have parts of.
     """
     if change.words is not None:
         return change.words
@@ -30,7 +25,7 @@ def size_of(change: Change, known: dict[ast.AST, list[str]]) -> float:
     if change.others or isinstance(old, ast.stmt) or not isinstance(change.new, ast.AST):
         return _of_statements(change, old, known)
     around: Any = change.place.parent
-    before, after = _known_words(old, known), _words(change.new)
+    before, after = known.of(old), known.of(change.new)
     if isinstance(around, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Subscript | ast.Compare):
         before, after = _bracketed(old, before), _bracketed(change.new, after)
     size = _difference(before, after)
@@ -49,17 +44,13 @@ def _factors(node: ast.AST) -> float:
     return 1.0
 
 
-def _known_words(node: ast.AST, known: dict[ast.AST, list[str]]) -> list[str]:
-    if node not in known:
-        known[node] = _words(node)
-    return known[node]
-
-
-def _of_statements(change: Change, old: Any, known: dict[ast.AST, list[str]]) -> float:
-    before = _known_words(change.statement, known)
+def _of_statements(change: Change, old: Any, known: Words) -> float:
+    before = known.of(change.statement)
+    if old is change.statement and not change.others:
+        return _difference(before, known.of(change.new))
     with change.made():
         now = change.place.get()
-        after = _words(now if isinstance(now, ast.stmt) else change.statement)
+        after = Words().of(now if isinstance(now, ast.stmt) else change.statement)
     return _difference(before, after) + 2.0 * len(change.others) * isinstance(old, ast.stmt)
 
 
@@ -92,12 +83,3 @@ def _bracketed(node: ast.AST, words: list[str]) -> list[str]:
 
 def _weight(words: list[str]) -> float:
     return sum(_SMALL if word in _PUNCTUATION else 1.0 for word in words)
-
-
-def _words(node: ast.AST) -> list[str]:
-    """The words of a statement; of a loop or a condition those of its head."""
-    if isinstance(node, ast.For):
-        node = node.iter
-    elif isinstance(node, ast.If) and not isinstance(node, Both):
-        node = node.test
-    return _WORD.findall(text_of(node))

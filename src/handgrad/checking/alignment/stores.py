@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Iterable, Iterator
 from itertools import islice, product
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,14 @@ from handgrad.checking.alignment.wording import said
 _OF_EACH: Final = ("np.arange({0}.size), {0}.ravel()", "{0}.ravel(), np.arange({0}.size)")
 #: Values that are written at one place, of those that fit.
 _MOST: Final = 24
+
+
+class _Line(NamedTuple):
+    """A statement of a function, and the variables that it sets."""
+
+    place: Place
+    statement: ast.stmt
+    sets: set[str]
 
 
 class Stores:
@@ -45,12 +53,12 @@ class Stores:
         """Lines that write into what a function leaves as zeros, each where it can stand."""
         if isinstance(scope.function, ast.Lambda):
             return
-        body = list(statements(scope.function.body))
+        body = [_Line(*each, _sets(each[1])) for each in statements(scope.function.body)]
         own = {each.arg for each in scope.function.args.args} | names_in(scope.function, ast.Store)
         yield from self._into(own, body, len(body), scope)
-        for name in own:
-            sets = [i for i, (_, each) in enumerate(body) if name in _sets(each)]
-            match [body[i][1] for i in sets]:
+        for name in sorted(own):
+            sets = [i for i, each in enumerate(body) if name in each.sets]
+            match [body[i].statement for i in sets]:
                 case [ast.Assign([ast.Name()], ast.Call(func) as made), *others]:
                     value = scope.array(made)
                     is_open = value is not None and not value.any() and bool(others)
@@ -62,7 +70,7 @@ class Stores:
             yield _made(text, lost, phrase, body, len(body))
 
     def _into(
-        self, own: set[str], body: list[tuple[Place, ast.stmt]], end: int, scope: CallScope
+        self, own: set[str], body: list[_Line], end: int, scope: CallScope
     ) -> Iterator[Change]:
         for target in self._targets(own, scope):
             array = scope.array(target)
@@ -162,22 +170,20 @@ def _updates(scope: CallScope) -> Iterator[tuple[str, str]]:
                 yield from ((f"{target} {sign}= {factor} * {name}", name) for sign in "+-")
 
 
-def _made(
-    text: str, part: str, phrase: str, body: list[tuple[Place, ast.stmt]], end: int
-) -> Change:
+def _made(text: str, part: str, phrase: str, body: list[_Line], end: int) -> Change:
     """A line after those that set what it reads, or in the place of one that does nothing.
 
     end: the number of the statements that it may stand behind.
     """
     line = ast.parse(text).body[0]
     needed = names_in(line, ast.Load) | names_in(line, ast.Store)
-    made = [i for i, (_, each) in enumerate(body[:end]) if not needed.isdisjoint(_sets(each))]
+    made = [i for i, each in enumerate(body[:end]) if not needed.isdisjoint(each.sets)]
     begun = max(made, default=0)
-    idle = (each for each in body[begun:end] if isinstance(each[1], ast.Pass))
-    place, statement = next(idle, body[begun])
+    idle = (each for each in body[begun:end] if isinstance(each.statement, ast.Pass))
+    place, statement, _ = next(idle, body[begun])
     while isinstance(statement, ast.For):
         last = statement.body[-1]
-        place, statement = next(each for each in body if each[1] is last)
+        place, statement, _ = next(each for each in body if each.statement is last)
     new: Any = Both([statement, line])
     if isinstance(statement, ast.Return):
         new = Both([line, statement])

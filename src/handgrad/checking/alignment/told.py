@@ -78,6 +78,9 @@ def _line(search: SourceSearch, name: str, situation: str) -> Told | None:
     if statement is None and (found := attempt(not_linear, no_line)) is not None:
         statement, what = found
     elif statement is None:
+        what = "it would be right with the derivation's value of"
+        statement = search.put_right.get(name)
+    if statement is None:
         what = "the first value that the derived backward has not is made by"
         statement = attempt(partial(search.departing, name), nothing)
     if statement is None:

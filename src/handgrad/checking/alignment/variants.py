@@ -37,9 +37,10 @@ def replaced(node: Any, nodes: dict[str, ast.expr]) -> Any:
     match node:
         case ast.Name(name) if name in nodes:
             return nodes[name]
+        case ast.AST() if not node._fields:  # an operator, which any number of nodes may have
+            return node
         case ast.AST():
-            own = {name: replaced(each, nodes) for name, each in ast.iter_fields(node)}
-            return type(node)(**own)
+            return type(node)(*[replaced(getattr(node, each), nodes) for each in node._fields])
         case list():
             return [replaced(each, nodes) for each in node]
     return node
