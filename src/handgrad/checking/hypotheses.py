@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations, permutations
 from typing import Any, Final
 
@@ -33,6 +34,29 @@ class Draw:
     found: Mapping[str, Any]
     right: Mapping[str, Array]
     tolerances: Mapping[str, float]
+
+    @cached_property
+    def sizes(self) -> dict[str, float]:
+        """The size of what is known of each gradient."""
+        return {
+            name: float(np.nanmax(np.abs(right), initial=0.0)) for name, right in self.right.items()
+        }
+
+    @cached_property
+    def departures(self) -> dict[str, float]:
+        """How far each gradient is from what is right; infinite for those of other shapes."""
+        return {name: self.apart(name, self.found[name]) for name in self.right}
+
+    def apart(self, name: str, other: Any) -> float:
+        """How far an array is from what is right, where that is known; infinite if it cannot be."""
+        other, right = np.asarray(other), self.right[name]
+        if other.shape != np.shape(right) or other.dtype.kind != "f":
+            return math.inf
+        found = np.abs(other - right)
+        most = float(found.max(initial=0.0))
+        if math.isnan(most):
+            most = math.inf if np.isnan(other).any() else float(np.nanmax(found, initial=0.0))
+        return most
 
     def agrees(self, name: str, predicted: Any, *, with_found: bool = True) -> bool:
         """Return whether backward gave the prediction (or, if not `with_found`, it is right)."""

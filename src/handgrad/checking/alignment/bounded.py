@@ -30,8 +30,8 @@ class LoopLines:
 
     def __init__(self) -> None:
         self._allowed = sys.maxsize
-        #: By identity, for the hash of a code object is that of all it holds.
-        self._known: dict[int, tuple[CodeType, bool]] = {}
+        #: By the place in the source: no change makes a loop, or takes one away.
+        self._known: dict[tuple[str, int, str], bool] = {}
         self._taken = 0
         #: The lines of Python of the unchanged run, in loops or not, of users or not.
         self.in_all = 0
@@ -74,10 +74,12 @@ class LoopLines:
         return self._line
 
     def _loops(self, code: CodeType) -> bool:
-        if id(code) not in self._known:
-            loops = not _BACK.isdisjoint(code.co_code[::2]) and is_users(code)
-            self._known[id(code)] = code, loops
-        return self._known[id(code)][1]
+        place = code.co_filename, code.co_firstlineno, code.co_name
+        known = self._known.get(place)
+        if known is None:
+            known = not _BACK.isdisjoint(code.co_code[::2]) and is_users(code)
+            self._known[place] = known
+        return known
 
 
 @contextmanager

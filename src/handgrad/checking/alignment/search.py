@@ -122,7 +122,7 @@ class SourceSearch:
         told: list[list[Hit]] = []
         rest = self.wrong
         inputs = sum(np.asarray(each).nbytes for each in self.runs[0].arrays.values())
-        with bounded_memory(inputs), ExitStack() as made:
+        with bounded_memory(inputs), self.trials.silence(), ExitStack() as made:
             if self.departures is not None:
                 made.enter_context(self.departures.interventions.possible())
             while rest and not self.work.over():

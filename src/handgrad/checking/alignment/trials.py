@@ -6,7 +6,7 @@ import copy
 import io
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -98,6 +98,7 @@ class Trials:
         self.longer: Moved | None = None
         self.lines = LoopLines()
         self.kept, self._seen = seen.kept, seen
+        self._is_silent = False
         self._begun: tuple[list[CodeType], Begun | None] | None = None
         with self.kept.put_back(), self.lines.counted(), suppress(TrialFault):
             _, cache = run_forward(functions, runs[0].arrays)
@@ -215,17 +216,26 @@ class Trials:
     @contextmanager
     def quietly(self, draw: int = 0) -> Iterator[None]:
         """A run of which what it leaves and prints is as if it had not been."""
-        quiet = io.StringIO()  # what the user's code prints it would print a thousand times
         self._begin(draw)
-        with (
-            self.kept.put_back(),
-            warnings.catch_warnings(),
-            np.errstate(all="ignore"),
-            redirect_stdout(quiet),
-            redirect_stderr(quiet),
-        ):
-            warnings.simplefilter("ignore")
+        with self.kept.put_back(), nullcontext() if self._is_silent else self.silence():
             yield
+
+    @contextmanager
+    def silence(self) -> Iterator[None]:
+        """A block in which the user's code prints and warns of nothing, as it would often."""
+        quiet, before = io.StringIO(), self._is_silent
+        self._is_silent = True
+        try:
+            with (
+                warnings.catch_warnings(),
+                np.errstate(all="ignore"),
+                redirect_stdout(quiet),
+                redirect_stderr(quiet),
+            ):
+                warnings.simplefilter("ignore")
+                yield
+        finally:
+            self._is_silent = before
 
     def covered(
         self,
@@ -254,6 +264,8 @@ class Trials:
                 if begun is not None:
                     with self.lines.bounded():
                         found = self._on_draw(0, wrong, begun)
+                    if not found:
+                        return ()
                     self.kept.restore()
                 for number in (0, 1):
                     with self.lines.bounded():
@@ -328,25 +340,14 @@ def _is_as_before(found: Any, before: Any, dy: Any) -> bool:
 
 
 def _is_right(draw: Draw, name: str, found: Any) -> bool:
+    now = draw.apart(name, found)
+    # What was wrong is there as before, as it is by most changes.
+    if not now <= max(_LEFT * draw.departures[name], _ROUNDING * draw.sizes[name]):
+        return False
     right = draw.right[name]
-    if np.shape(found) != np.shape(right) or np.asarray(found).dtype.kind != "f":
-        return False
-    if not np.any(np.isfinite(right)):
-        return False
-    size = np.nanmax(np.abs(draw.right[name]), initial=0.0)
-    if draw.tolerances[name] > _KNOWN * size:  # too little is known of what is right
-        return False
-    before, now = (_departure(draw, name, each) for each in (draw.found[name], found))
-    if not now <= max(_LEFT * before, _ROUNDING * size):  # what was wrong is there as before
-        return False
+    if not np.any(np.isfinite(right)) or draw.tolerances[name] > _KNOWN * draw.sizes[name]:
+        return False  # too little is known of what is right
     return draw.agrees(name, found, with_found=False)
-
-
-def _departure(draw: Draw, name: str, found: Any) -> float:
-    is_float = np.asarray(found).dtype.kind == "f"
-    if np.shape(found) != np.shape(draw.right[name]) or not is_float or np.isnan(found).any():
-        return float("inf")
-    return float(np.nanmax(np.abs(np.asarray(found) - draw.right[name]), initial=0.0))
 
 
 def _moved(
