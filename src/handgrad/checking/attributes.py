@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from handgrad.checking.affixes import plain, without_affix
+from handgrad.checking.affixes import abbreviates, plain, without_affix
 from handgrad.checking.object_arrays import (
     HANDED,
     RETURNED,
@@ -47,6 +47,10 @@ RATE: Final = 2.0**20
 
 #: The part of its size by which an array is moved to see that y depends on it.
 _MOVED: Final = 0.1
+
+
+#: Whether two names are of one thing.
+Alike = Callable[[str, str], bool]
 
 
 class Attributes(NamedTuple):
@@ -195,11 +199,10 @@ class _Search:
         unjudged = []
         by_number = self._by_number()
         stepped, rates = self._stepped()
+        named = self._by_name()
         for path in self.weights:
             name = ".".join(map(str, path))
-            aliases = self.names[place_of(self.steady[path])]
-            beside = [each for each in self.own if _is_beside(each, aliases)]
-            beside += [by_number[path]] if path in by_number else []
+            beside = named[path] + ([by_number[path]] if path in by_number else [])
             same = all(np.array_equal(self.ended[e], self.ended[beside[0]]) for e in beside)
             moved = path in self.written and (bool(self.rate) or self._has_moved(path))
             is_stepped = path in stepped and self._moves(path)  # no buffer of a momentum
@@ -212,6 +215,19 @@ class _Search:
         steps = frozenset(name for name, path in paths.items() if path in stepped)
         stateful = self._is_stateful()
         return Attributes(parameters, paths, gradients, tuple(unjudged), steps, rates, stateful)
+
+    def _by_name(self) -> dict[Path, list[Path]]:
+        """Gradients under the names of the weights; of those left, under their beginnings alone."""
+        called = {path: self.names[place_of(self.steady[path])] for path in self.weights}
+        found = {
+            path: [each for each in self.own if _is_beside(each, aliases, _is_alike)]
+            for path, aliases in called.items()
+        }
+        taken = [each for several in found.values() for each in several]
+        left = [each for each in self.own if each not in taken]
+        for path in [path for path, several in found.items() if not several]:
+            found[path] = [each for each in left if _is_beside(each, called[path], abbreviates)]
+        return found
 
     def _is_viewed(self, path: Path) -> bool:
         """Return whether an attribute is a part of this array, or the other way round."""
@@ -328,11 +344,15 @@ def _is_one_of(array: np.ndarray, others: list[np.ndarray]) -> bool:
     return any(np.array_equal(array, each) for each in others)
 
 
-def _is_beside(gradient: Path, parameters: list[Path]) -> bool:
-    return any(_belongs(gradient, each) for each in parameters)
+def _is_beside(gradient: Path, parameters: list[Path], alike: Alike) -> bool:
+    return any(_belongs(gradient, each, alike) for each in parameters)
 
 
-def _belongs(gradient: Path, parameter: Path) -> bool:
+def _is_alike(one: str, other: str) -> bool:
+    return plain(one) == plain(other)
+
+
+def _belongs(gradient: Path, parameter: Path, alike: Alike) -> bool:
     """Return whether a path is that of the gradient of a parameter, by its last names.
 
     `dw` for `w`, `grads.w` for `params.w` or `w`, `w.grad` for `w.data`; the first entry of a list
@@ -342,17 +362,17 @@ def _belongs(gradient: Path, parameter: Path) -> bool:
     *beside, found = map(str, gradient)
     if found == "0" and beside and not _is_of_gradients(beside[-1]):
         found = beside.pop()
-    if beside == home and plain(name) in map(plain, without_affix(found)):
+    if beside == home and any(alike(name, each) for each in without_affix(found)):
         return True
     if beside == home and home and plain(found) in ("g", "grad", "grads", "gradient", "gradients"):
-        return plain(name) in ("data", "value", "values", "array", "v", "param", "params")
+        return plain(name) in ("data", "value", "values", "array", "v", "val", "param", "params")
     if not beside or not _is_of_gradients(beside[-1]):
         return False
     if "/" in name and found == name:  # a name within the network, as `block/dense/w`
         return True
     *around, container = beside
-    alike = plain(name) in map(plain, (found, *without_affix(found)))
-    return alike and (
+    is_named = any(alike(name, each) for each in (found, *without_affix(found)))
+    return is_named and (
         around == home or (bool(home) and around == home[:-1] and container != home[-1])
     )
 

@@ -30,12 +30,22 @@ class KeptArray(NamedTuple):
 
 
 class Context:
-    """Stands for `ctx`, the first argument of a forward and a backward that keep things in it."""
+    """Stands for `ctx`, the first argument of a forward and a backward that keep things in it.
 
-    saved_tensors: tuple[Any, ...] = ()
+    What it is asked to save, by whatever name, is what it gives under any name of what is saved.
+    """
+
+    saved: tuple[Any, ...] = ()
 
     def save_for_backward(self, *arrays: Any) -> None:
-        self.saved_tensors = self.saved = self.saved_values = arrays
+        self.saved = arrays
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("saved_"):
+            return self.saved
+        if name.startswith(("save", "store", "keep")):
+            return self.save_for_backward
+        raise AttributeError(name)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,132 @@
+"""Kinds of interfaces met in the code of strangers: what is judged of them, and what is blamed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import handgrad as hg
+from handgrad.importing import module_of
+
+
+def n(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.asarray(np.random.default_rng(seed).standard_normal(shape))
+
+
+class Dense:
+    """Leaves gradients under names of its own making."""
+
+    def __init__(self, names: tuple[str, str], scale: float = 1.0) -> None:
+        self.weight, self.bias, self.names, self.scale = n(3, 4), n(4, seed=1), names, scale
+
+    def forward(self, x: Any) -> Any:
+        self.x = x
+        return x @ self.weight + self.bias
+
+    def backward(self, dy: Any) -> Any:
+        of_weight, of_bias = self.names
+        setattr(self, of_weight, self.x.T @ dy)
+        setattr(self, of_bias, dy.sum(0) * self.scale)
+        return dy @ self.weight.T
+
+
+@pytest.mark.parametrize(
+    "names", [("dw", "db"), ("_gradient_weight", "_gradient_bias"), ("d_L_d_w", "d_L_d_b")]
+)
+def test_gradients_are_found_under_the_beginning_of_a_name(names: tuple[str, str]) -> None:
+    assert hg.check(Dense(names), n(5, 3)).unjudged == ()
+    wrong = hg.check(Dense(names, 0.2), n(5, 3))
+    assert [each.gradient for each in wrong.faults] == ["bias"]
+
+
+class Summed:
+    """Sums the gradient of its bias over all axes, in a dictionary."""
+
+    def __init__(self) -> None:
+        self.params = {"w": n(3, 4), "b": n(4, seed=1)}
+
+    def forward(self, x: Any) -> Any:
+        self.x = x
+        return x @ self.params["w"] + self.params["b"]
+
+    def backward(self, dy: Any) -> Any:
+        self.grads = {"w": self.x.T @ dy, "b": np.sum(dy)}
+        return dy @ self.params["w"].T
+
+
+def test_a_number_is_a_gradient_of_the_wrong_shape() -> None:
+    report = hg.check(Summed(), n(5, 3))
+    assert report.unjudged == ()
+    assert "(4,), the shape of params.b" in report.faults[0].message
+
+
+class Scaled:
+    """A scale for each channel, of one at first, that backward puts into the wrong gradient."""
+
+    def __init__(self) -> None:
+        self.scale, self.shift = np.ones((1, 3, 1, 1)), np.zeros((1, 3, 1, 1))
+
+    def forward(self, x: Any) -> Any:
+        self.x = x
+        return x * self.scale + self.shift
+
+    def backward(self, dy: Any) -> Any:
+        self.dscale = np.sum(dy * self.x, (0, 2, 3), keepdims=True)
+        self.dshift = np.sum(dy * self.scale, (0, 2, 3), keepdims=True)
+        return dy * self.scale
+
+
+def test_a_column_of_ones_is_tried_with_other_values() -> None:
+    report = hg.check(Scaled(), n(2, 3, 4, 4))
+    assert [each.gradient for each in report.faults] == ["shift"]
+
+
+class Product:
+    """Keeps what it needs in a context of any make."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        ctx.store(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        a, b = ctx.saved_arrays
+        return grad * b, grad * a
+
+
+class Unwritten(Product):
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        raise NotImplementedError("later")
+
+
+def test_a_context_saves_under_any_name() -> None:
+    assert hg.check(Product, n(4, 3), n(4, 3, seed=1)).ok
+    assert "NotImplementedError: later" in str(hg.check(Unwritten, n(4, 3), n(4, 3, seed=1)))
+
+
+def test_a_backward_is_given_its_own_setting() -> None:
+    def forward(x: Any, kind: str) -> Any:
+        return (np.tanh(x) if kind == "tanh" else np.exp(x)), x
+
+    def backward(dy: Any, cache: Any, kind: str) -> Any:
+        return dy * (1 - np.tanh(cache) ** 2 if kind == "tanh" else np.exp(cache))
+
+    for kind in ("tanh", "exp"):
+        assert hg.check((forward, backward), n(4, 3), kind=kind).ok
+
+
+def test_names_that_numpy_no_longer_has_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "older_than_numpy_two.py"
+    file.write_text(
+        "import numpy as np\n"
+        "def forward(x: np.float_):\n"
+        "    return np.tanh(x.astype(np.float)), x\n"
+        "def backward(dy, x):\n"
+        "    return dy * (1 - np.tanh(x) ** 2) * np.product(np.ones(3))\n"
+    )
+    assert hg.check(module_of(str(file)), n(4, 3)).ok
