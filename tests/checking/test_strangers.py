@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import handgrad as hg
+from handgrad.checking.alignment.scatter import checked_scatters
 from handgrad.importing import module_of
 
 
@@ -232,3 +233,87 @@ def test_functions_of_tapes_are_given_tapes(
     report = hg.check(target, *inputs)
     assert report.verdict == ("right" if square == 2 else "wrong"), str(report)
     assert [each.gradient for each in report.faults] == (gradients if square == 1 else [])
+
+
+class Named:
+    """Returns the gradients of its parameters in dictionaries, in an order of their own."""
+
+    def __init__(self, first: str = "q") -> None:
+        self.q, self.k, self.first = n(3, 3, seed=2), n(3, 3, seed=3), first
+        self._kept = {"q": np.zeros((3, 3)), "k": np.zeros((3, 3))}
+
+    def forward(self, x: Any) -> Any:
+        self.x = x
+        return np.tanh(x @ self.q) @ self.k
+
+    def backward(self, dy: Any) -> Any:
+        h = np.tanh(self.x @ self.q)
+        dh = dy @ self.k.T * (1 - h * h)
+        dk, dq = h.T @ dy, self.x.T @ dh
+        return dh @ self.q.T, {"k": dk, self.first: dq}, {}
+
+
+def test_gradients_in_returned_dictionaries_go_by_their_names() -> None:
+    report = hg.check(Named(), n(5, 3))
+    assert report.ok, str(report)
+    assert {row.gradient for row in report.gradients} == {"x", "q", "k"}
+
+
+class Loss:
+    """Returns probabilities before the loss, and goes back without an argument."""
+
+    def __init__(self, rows: float = 1.0) -> None:
+        self.rows = rows
+
+    def forward(self, x: Any, y: Any) -> Any:
+        e = np.exp(x - x.max(1, keepdims=True))
+        self.p, self.y = e / e.sum(1, keepdims=True), y
+        return self.p, -np.log(self.p[np.arange(len(y)), y]).mean()
+
+    def backward(self) -> Any:
+        d = self.p.copy()
+        d[np.arange(len(d)), self.y] -= 1
+        self.dx = d / len(d) ** self.rows
+
+
+@pytest.mark.parametrize("rows", [1.0, 0.0])
+def test_a_loss_may_stand_behind_the_probabilities(rows: float) -> None:
+    report = hg.check(Loss(rows), n(5, 3), np.array([0, 2, 1, 1, 0]))
+    assert report.verdict == ("right" if rows else "wrong"), str(report)
+
+
+class Connected:
+    """Learns its width from the layer before it."""
+
+    def __init__(self, units: int) -> None:
+        self.units = units
+        self.w: Any = None
+
+    def connect_to(self, prev_layer: Any) -> None:
+        self.w = n(prev_layer.out_shape[-1], self.units)
+
+    def forward(self, x: Any) -> Any:
+        self.x = x
+        return x @ self.w
+
+    def backward(self, dy: Any) -> Any:
+        self.dw = self.x.T @ dy
+        return dy @ self.w.T
+
+
+def test_a_layer_is_connected_to_the_shape_before_it() -> None:
+    report = hg.check(Connected(4), n(5, 3))
+    assert {row.gradient for row in report.gradients} == {"x", "w"}
+    assert report.ok, str(report)
+
+
+def test_what_is_scattered_has_no_more_axes_than_its_places() -> None:
+    def at_places(values: Any) -> None:
+        places: Any = (slice(None), np.zeros((3, 4), int))
+        np.add.at(np.zeros((2, 2)), places, values)
+
+    with checked_scatters():
+        at_places(np.ones((2, 3, 4)))
+        with pytest.raises(ValueError, match="more than 3 axes"):
+            at_places(np.ones((2, 3, 1, 3, 5)))
+    assert isinstance(np.add, np.ufunc)

@@ -9,6 +9,7 @@ rate. All are looked for, and judged, on copies of the object.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import MethodType, ModuleType
 from typing import Any, Final, NamedTuple
@@ -187,6 +188,7 @@ class _Search:
             self.names.setdefault(place_of(array), []).append(path)
         self.steady = steady
         self.weights = [min(paths, key=len) for paths in self.names.values()]
+        self.moving: dict[Path, bool] = {}
 
     def ran(self, twin: Any) -> tuple[Any, Any]:
         with seeded(0):
@@ -227,6 +229,12 @@ class _Search:
         left = [each for each in self.own if each not in taken]
         for path in [path for path, several in found.items() if not several]:
             found[path] = [each for each in left if _is_beside(each, called[path], abbreviates)]
+        claims = Counter(each for several in found.values() for each in several)
+        for path, several in found.items():  # what an object keeps beside, and does not use, yields
+            shared = any(claims[each] > 1 for each in several)
+            found[path] = (
+                [e for e in several if claims[e] == 1 or self._moves(path)] if shared else several
+            )
         return found
 
     def _is_viewed(self, path: Path) -> bool:
@@ -239,6 +247,11 @@ class _Search:
 
     def _moves(self, path: Path) -> bool:
         """Return whether y depends on an array."""
+        if path not in self.moving:
+            self.moving[path] = self._has_effect(path)
+        return self.moving[path]
+
+    def _has_effect(self, path: Path) -> bool:
         rng, other = np.random.default_rng(0), twin_of(self.owner)
         array = dict(arrays_of(other))[path]
         size = float(np.sqrt(np.mean(array * array))) or 1.0
@@ -254,7 +267,7 @@ class _Search:
         for each in numbered:
             shape = self.ended[each].shape
             fitting = (p for p in self.weights if p not in found and self.steady[p].shape == shape)
-            if (path := next(fitting, None)) is not None:
+            if (path := next(filter(self._moves, fitting), None)) is not None:
                 found[path] = each
         return found
 
@@ -368,7 +381,7 @@ def _belongs(gradient: Path, parameter: Path, alike: Alike) -> bool:
         return plain(name) in ("data", "value", "values", "array", "v", "val", "param", "params")
     if not beside or not _is_of_gradients(beside[-1]):
         return False
-    if "/" in name and found == name:  # a name within the network, as `block/dense/w`
+    if found in ("/" in name and name, ".".join((*home, name))):  # a name within the network
         return True
     *around, container = beside
     is_named = any(alike(name, each) for each in (found, *without_affix(found)))

@@ -68,7 +68,7 @@ class Convention:
     outputs: int | None = None
     context: bool = False
     tensors: bool = False
-    #: Where y stands in an object's attributes or a dictionary.
+    #: Where y stands in an object's attributes, a dictionary, or among what forward returns.
     key: str = ""
     rate: float = RATE
     #: Other roles of the only argument, where by none of them the gradient is right.
@@ -142,6 +142,8 @@ class Convention:
             owner = getattr(forward, "__self__", None)
             if isinstance(result, Mapping):
                 return result[self.key], (result,)
+            if isinstance(result, tuple):
+                return result[int(self.key)], result
             return vars(owner)[self.key], ()
         if self.outputs is None:
             return result, ()
@@ -189,6 +191,11 @@ class Convention:
         else:
             several = flat(found)
             rest = Returned(enumerate(several[len(names) :]))
+            parts = found if isinstance(found, tuple) else ()
+            of_inputs = flat([each for each in parts if not isinstance(each, Mapping)])
+            if parts and len(of_inputs) == len(names):  # behind them those of parameters by name
+                called = [gradients_by_name(e) for e in parts if isinstance(e, Mapping)]
+                rest = Returned(pair for each in called for pair in each.items())
             several = several if owner is None else several[: len(names)]
         if owner is not None:
             vars(owner)[RETURNED] |= rest
