@@ -18,11 +18,25 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Final, NoReturn
 
+import numpy as np
+
 #: Folders of code that is not the user's.
 LIBRARIES: Final = tuple(
     {*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))}
     | {str(Path(__file__).parent)}
 )
+
+
+#: Names that NumPy 1 had, and those by which NumPy 2 calls the same.
+_RENAMED: Final = dict(
+    pair.split()
+    for pair in (
+        *("float_ float64", "complex_ complex128", "string_ bytes_", "unicode_ str_"),
+        *("Inf inf", "infty inf", "NaN nan", "product prod", "cumproduct cumprod", "alltrue all"),
+        *("sometrue any", "in1d isin", "row_stack vstack", "trapz trapezoid", "round_ round"),
+    )
+)
+_BUILT_IN: Final = (bool, int, float, complex, object, str)
 
 
 class Absent:
@@ -126,8 +140,9 @@ def without_absent(home: str, read: Callable[[], ModuleType]) -> ModuleType:
 def _found(packages: Sequence[Package]) -> Iterator[None]:
     """Let the packages be found while a file is read, and raise where they are used later.
 
-    So are the abstract classes that old code imports from `collections`.
+    So are the abstract classes that old code imports from `collections`, and NumPy's old names.
     """
+    _name_as_before()
     known = set(sys.modules)
     moved = [name for name in collections.abc.__all__ if not hasattr(collections, name)]
     for name in moved:  # where they were before Python 3.10
@@ -146,3 +161,10 @@ def _found(packages: Sequence[Package]) -> Iterator[None]:
         for name in set(sys.modules) - known:
             if isinstance(getattr(sys.modules[name].__spec__, "loader", None), Package):
                 del sys.modules[name]  # others who ask get to know that there is none
+
+
+def _name_as_before() -> None:
+    """Give NumPy its old names back, for good: functions use them whenever they are called."""
+    old = {name: getattr(np, new) for name, new in _RENAMED.items()}
+    for name, each in {**old, **{each.__name__: each for each in _BUILT_IN}}.items():
+        vars(np).setdefault(name, each)

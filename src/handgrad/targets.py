@@ -65,6 +65,9 @@ PAIRS: Final = (
     *product(_AHEAD + _VALUE, _SLOPE),
 )
 
+#: Names of the first argument of a forward that keeps what backward needs in it.
+CONTEXTS: Final = ("ctx", "context")
+
 #: Arguments that ask a function for its derivative.
 _FLAG: Final = re.compile(
     r"(is_|return_)?(deriv(ative|ate|ed|e)?|prime|grad(ient)?|backward|back)s?"

@@ -9,13 +9,14 @@ rate. All are looked for, and judged, on copies of the object.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import MethodType, ModuleType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from handgrad.checking.affixes import plain, without_affix
+from handgrad.checking.affixes import abbreviates, plain, without_affix
 from handgrad.checking.object_arrays import (
     HANDED,
     RETURNED,
@@ -47,6 +48,10 @@ RATE: Final = 2.0**20
 
 #: The part of its size by which an array is moved to see that y depends on it.
 _MOVED: Final = 0.1
+
+
+#: Whether two names are of one thing.
+Alike = Callable[[str, str], bool]
 
 
 class Attributes(NamedTuple):
@@ -183,6 +188,7 @@ class _Search:
             self.names.setdefault(place_of(array), []).append(path)
         self.steady = steady
         self.weights = [min(paths, key=len) for paths in self.names.values()]
+        self.moving: dict[Path, bool] = {}
 
     def ran(self, twin: Any) -> tuple[Any, Any]:
         with seeded(0):
@@ -195,11 +201,10 @@ class _Search:
         unjudged = []
         by_number = self._by_number()
         stepped, rates = self._stepped()
+        named = self._by_name()
         for path in self.weights:
             name = ".".join(map(str, path))
-            aliases = self.names[place_of(self.steady[path])]
-            beside = [each for each in self.own if _is_beside(each, aliases)]
-            beside += [by_number[path]] if path in by_number else []
+            beside = named[path] + ([by_number[path]] if path in by_number else [])
             same = all(np.array_equal(self.ended[e], self.ended[beside[0]]) for e in beside)
             moved = path in self.written and (bool(self.rate) or self._has_moved(path))
             is_stepped = path in stepped and self._moves(path)  # no buffer of a momentum
@@ -213,6 +218,25 @@ class _Search:
         stateful = self._is_stateful()
         return Attributes(parameters, paths, gradients, tuple(unjudged), steps, rates, stateful)
 
+    def _by_name(self) -> dict[Path, list[Path]]:
+        """Gradients under the names of the weights; of those left, under their beginnings alone."""
+        called = {path: self.names[place_of(self.steady[path])] for path in self.weights}
+        found = {
+            path: [each for each in self.own if _is_beside(each, aliases, _is_alike)]
+            for path, aliases in called.items()
+        }
+        taken = [each for several in found.values() for each in several]
+        left = [each for each in self.own if each not in taken]
+        for path in [path for path, several in found.items() if not several]:
+            found[path] = [each for each in left if _is_beside(each, called[path], abbreviates)]
+        claims = Counter(each for several in found.values() for each in several)
+        for path, several in found.items():  # what an object keeps beside, and does not use, yields
+            shared = any(claims[each] > 1 for each in several)
+            found[path] = (
+                [e for e in several if claims[e] == 1 or self._moves(path)] if shared else several
+            )
+        return found
+
     def _is_viewed(self, path: Path) -> bool:
         """Return whether an attribute is a part of this array, or the other way round."""
         array = self.steady[path]
@@ -223,6 +247,11 @@ class _Search:
 
     def _moves(self, path: Path) -> bool:
         """Return whether y depends on an array."""
+        if path not in self.moving:
+            self.moving[path] = self._has_effect(path)
+        return self.moving[path]
+
+    def _has_effect(self, path: Path) -> bool:
         rng, other = np.random.default_rng(0), twin_of(self.owner)
         array = dict(arrays_of(other))[path]
         size = float(np.sqrt(np.mean(array * array))) or 1.0
@@ -238,7 +267,7 @@ class _Search:
         for each in numbered:
             shape = self.ended[each].shape
             fitting = (p for p in self.weights if p not in found and self.steady[p].shape == shape)
-            if (path := next(fitting, None)) is not None:
+            if (path := next(filter(self._moves, fitting), None)) is not None:
                 found[path] = each
         return found
 
@@ -328,11 +357,15 @@ def _is_one_of(array: np.ndarray, others: list[np.ndarray]) -> bool:
     return any(np.array_equal(array, each) for each in others)
 
 
-def _is_beside(gradient: Path, parameters: list[Path]) -> bool:
-    return any(_belongs(gradient, each) for each in parameters)
+def _is_beside(gradient: Path, parameters: list[Path], alike: Alike) -> bool:
+    return any(_belongs(gradient, each, alike) for each in parameters)
 
 
-def _belongs(gradient: Path, parameter: Path) -> bool:
+def _is_alike(one: str, other: str) -> bool:
+    return plain(one) == plain(other)
+
+
+def _belongs(gradient: Path, parameter: Path, alike: Alike) -> bool:
     """Return whether a path is that of the gradient of a parameter, by its last names.
 
     `dw` for `w`, `grads.w` for `params.w` or `w`, `w.grad` for `w.data`; the first entry of a list
@@ -342,17 +375,17 @@ def _belongs(gradient: Path, parameter: Path) -> bool:
     *beside, found = map(str, gradient)
     if found == "0" and beside and not _is_of_gradients(beside[-1]):
         found = beside.pop()
-    if beside == home and plain(name) in map(plain, without_affix(found)):
+    if beside == home and any(alike(name, each) for each in without_affix(found)):
         return True
     if beside == home and home and plain(found) in ("g", "grad", "grads", "gradient", "gradients"):
-        return plain(name) in ("data", "value", "values", "array", "v", "param", "params")
+        return plain(name) in ("data", "value", "values", "array", "v", "val", "param", "params")
     if not beside or not _is_of_gradients(beside[-1]):
         return False
-    if "/" in name and found == name:  # a name within the network, as `block/dense/w`
+    if found in ("/" in name and name, ".".join((*home, name))):  # a name within the network
         return True
     *around, container = beside
-    alike = plain(name) in map(plain, (found, *without_affix(found)))
-    return alike and (
+    is_named = any(alike(name, each) for each in (found, *without_affix(found)))
+    return is_named and (
         around == home or (bool(home) and around == home[:-1] and container != home[-1])
     )
 

@@ -30,12 +30,22 @@ class KeptArray(NamedTuple):
 
 
 class Context:
-    """Stands for `ctx`, the first argument of a forward and a backward that keep things in it."""
+    """Stands for `ctx`, the first argument of a forward and a backward that keep things in it.
 
-    saved_tensors: tuple[Any, ...] = ()
+    What it is asked to save, by whatever name, is what it gives under any name of what is saved.
+    """
+
+    saved: tuple[Any, ...] = ()
 
     def save_for_backward(self, *arrays: Any) -> None:
-        self.saved_tensors = self.saved = self.saved_values = arrays
+        self.saved = arrays
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("saved_"):
+            return self.saved
+        if name.startswith(("save", "store", "keep")):
+            return self.save_for_backward
+        raise AttributeError(name)
 
 
 @dataclass(frozen=True)
@@ -58,7 +68,7 @@ class Convention:
     outputs: int | None = None
     context: bool = False
     tensors: bool = False
-    #: Where y stands in an object's attributes or a dictionary.
+    #: Where y stands in an object's attributes, a dictionary, or among what forward returns.
     key: str = ""
     rate: float = RATE
     #: Other roles of the only argument, where by none of them the gradient is right.
@@ -132,6 +142,8 @@ class Convention:
             owner = getattr(forward, "__self__", None)
             if isinstance(result, Mapping):
                 return result[self.key], (result,)
+            if isinstance(result, tuple):
+                return result[int(self.key)], result
             return vars(owner)[self.key], ()
         if self.outputs is None:
             return result, ()
@@ -179,6 +191,11 @@ class Convention:
         else:
             several = flat(found)
             rest = Returned(enumerate(several[len(names) :]))
+            parts = found if isinstance(found, tuple) else ()
+            of_inputs = flat([each for each in parts if not isinstance(each, Mapping)])
+            if parts and len(of_inputs) == len(names):  # behind them those of parameters by name
+                called = [gradients_by_name(e) for e in parts if isinstance(e, Mapping)]
+                rest = Returned(pair for each in called for pair in each.items())
             several = several if owner is None else several[: len(names)]
         if owner is not None:
             vars(owner)[RETURNED] |= rest

@@ -25,6 +25,7 @@ from handgrad.checking.trial import leaves, like_nested, random_like, same_outpu
 from handgrad.checking.withheld import withheld
 from handgrad.differences.directional import directional
 from handgrad.seeding import seeded
+from handgrad.targets import CONTEXTS
 
 #: The part of its size by which a right derivative may differ from differences, beside their own
 #: error: enough to tell one reading of an argument from another.
@@ -54,9 +55,8 @@ def convention_of(
     """
     names = tuple(given.names(arguments))
     floats = tuple(i for i, array in enumerate(given.arrays) if array.dtype.kind == "f")
-    required = positional(backward)
-    if required is not None:
-        required = [name for name in required if name not in options]
+    asked = positional(backward)
+    required = None if asked is None else [name for name in asked if name not in options]
     base = Convention(given, names, floats, (), context=takes_context(forward))
     first: Convention | None = None
     for tensors in (False, True):
@@ -73,7 +73,8 @@ def convention_of(
             continue
         is_as_it_is = given.is_plain and not tensors and not base.context
         is_given_again = bool(required) and {*(required or ())} <= {*arguments}
-        is_whole = is_as_it_is and not is_given_again and _is_contract(required, done.result)
+        is_whole = is_as_it_is and required == asked and not is_given_again
+        is_whole = is_whole and _is_contract(required, done.result)
         if is_whole and not isinstance(forward, MethodType):
             return None
         alone = not is_derivative(backward, required or (), arguments)
@@ -90,7 +91,10 @@ def convention_of(
         if readings:
             found = _right_one(readings, forward, backward, options)
             return found if is_loss else _read(found, forward, backward, options)
-    return first if first is None else _without_labels(first, forward, backward, options)
+    if first is not None:
+        return _without_labels(first, forward, backward, options)
+    # What it raises with its context is told, not that it is called without.
+    return replace(base, roles=("dy",), tensors=False) if base.context else None
 
 
 def _without_labels(
@@ -389,4 +393,4 @@ def takes_context(forward: Function) -> bool:
         first = next(iter(inspect.signature(forward).parameters), "")
     except (TypeError, ValueError):
         return False
-    return first in ("ctx", "context")
+    return first in CONTEXTS

@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 
 from handgrad import interop
-from handgrad.checking import sample_inputs
+from handgrad.checking import sample_inputs, tapes
 from handgrad.checking.arguments import check_options
 from handgrad.checking.attempts import noted
 from handgrad.checking.checker import Checker
@@ -28,7 +28,7 @@ from handgrad.checking.trial import raised
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.seeding import seeded
-from handgrad.targets import op_of
+from handgrad.targets import op_of, pair_of
 
 
 def check(
@@ -75,7 +75,7 @@ def check(
     rng = np.random.default_rng((int(seed), crc32(b"handgrad.check")))
     check_options(target, op, options)
     linecache.checkcache()  # of a file that was edited, and its module loaded anew
-    target, arrays = structured(target, inputs, op)
+    target, arrays = structured(*_on_tapes(target, inputs, op, options), op)
     setups = _setups(target, arrays, op, options, rng)
     subject = CheckedTarget(target, op, wrt, own_inputs=bool(inputs))
     checker = Checker(subject, seed, rng)
@@ -96,6 +96,16 @@ def check(
                 dropped=tuple(dropped),
                 unjudged=checker.unjudged,
             )
+
+
+def _on_tapes(
+    target: Any, inputs: Sequence[Any], op: ModuleType | None, options: Mapping[str, Any]
+) -> tuple[Any, Sequence[Any]]:
+    """The target and its inputs, these as tapes where a function is meant for such."""
+    has_partner = isinstance(target, str | tuple) or pair_of(target) is not None
+    if op is not None or has_partner or any(_holds_arrays(value) for value in inputs):
+        return target, inputs
+    return tapes.taped(target, inputs, options) or (target, inputs)
 
 
 def structured(

@@ -88,7 +88,8 @@ def _of_structured(
 ) -> ForwardBackward:
     """A target whose arguments are dictionaries, lists or tapes of arrays."""
     if given.tapes:
-        return tapes.forward_backward(target, given, input_names(target, len(given.template)))
+        names = input_names(target, len(given.template))
+        return tapes.forward_backward(target, given, names, accepted(target, options))
     if interop.function_of(target) is None:
         return _of_pair(target, given, wrt, options)
 

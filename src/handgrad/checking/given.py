@@ -52,7 +52,7 @@ class Given:
                 arrays.append(as_arrays(value))
             elif (attribute := tape_data(value)) is not None:
                 found = Leaf(len(arrays), value, attribute)
-                arrays.append(np.asarray(getattr(value, attribute)))
+                arrays.append(np.asarray(getattr(value, attribute), np.float64))
             elif isinstance(value, Mapping):
                 return {key: placed(each, (*path, key)) for key, each in value.items()}
             elif isinstance(value, list | tuple):

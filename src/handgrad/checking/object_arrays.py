@@ -40,10 +40,13 @@ def twin_of(owner: Any) -> Any:
 
 
 def arrays_of(owner: Any) -> Iterator[tuple[Path, Any]]:
-    """The arrays of floats that an object holds, also within dicts, lists and objects in it."""
+    """The arrays of floats that an object holds, also within dicts, lists and objects in it.
+
+    A sum over all axes is a number of NumPy's, which a gradient of the wrong shape may be.
+    """
     for path, value in values_of(owner):
         array = as_arrays(value) if is_tensor(value) else value
-        if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.size:
+        if isinstance(array, np.ndarray | np.floating) and array.dtype.kind == "f" and array.size:
             yield path, array
 
 
@@ -119,7 +122,10 @@ def clear(owner: Any, path: Path, start: Any, like: Any) -> None:
     """Put a gradient back to what it was before any backward, and to 0 where that was an array."""
     if path[0] == RETURNED:
         return
-    container = _container(owner, path)
+    try:
+        container = _container(owner, path)
+    except (KeyError, IndexError, TypeError):  # backward makes it anew
+        return
     try:
         old = get(start, path)
     except (KeyError, IndexError, TypeError):

@@ -19,18 +19,35 @@ from handgrad.checking.object_arrays import twin_of
 from handgrad.checking.trial import leaves
 from handgrad.seeding import seeded
 
-#: Methods that get a layer ready, in the order in which they are called.
-_METHODS: Final = (
-    *("set_input_shape", "set_input_size", "set_shape", "setup", "build", "compile"),
-    *("initialize", "initialise", "init", "init_weights", "initialize_weights", "init_params"),
-    *("_init_params", "_init_weights", "_initialize", "_build", "init_parameters", "reset"),
-    *("initialize_parameters", "reset_parameters"),
+#: Methods that get a layer ready: those that tell it shapes, and behind them others.
+_TELLS: Final = re.compile(r"_*(set|compute|calc\w*)_(\w*_)?(shapes?|sizes?)|_*set_?up|connect\w*")
+_MAKES: Final = re.compile(
+    r"_*(build|compile)\w*|_*(init|initiali[sz]e|reset|create|make)(_?(weight|param|bias)\w*)?",
+    re.I,
 )
 _SHAPE: Final = re.compile(r"\w*shape\w*|\w*dims|input_?size")
 _WIDTH: Final = re.compile(r"\w*(dim|size|features|units|channels)|n_?in\w*|in_\w+|\w*inputs?|d_in")
 
+_BEFORE: Final = re.compile(r"(prev|previous|input|last)_?layer|incoming|prev", re.I)
+_INPUT: Final = re.compile(r"x|a|inputs?|(input_)?data", re.I)
+
 #: Attributes that say whether an object trains.
 _MODE: Final = re.compile(r"_*(is_?|in_?)?train(ing)?(_mode)?", re.I)
+
+
+class _Before:
+    """Stands for the layer before, of which a layer asks the shape or the width."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._shape = shape
+
+    def __getattr__(self, name: str) -> Any:
+        if _SHAPE.fullmatch(name):
+            return self._shape
+        if _WIDTH.fullmatch(name) or name in ("n_out", "units"):
+            return self._shape[-1]
+        raise AttributeError(name)
+
 
 Pair = tuple[Callable[..., Any], Callable[..., Any]]
 
@@ -47,7 +64,7 @@ def prepared(methods: Pair, arrays: Sequence[Any], options: Mapping[str, Any]) -
     for known in (shape[1:], shape):
         twin = twin_of(owner)
         with seeded(0):
-            called = [_called(twin, name, known) for name in _METHODS]
+            called = [_called(twin, name, known, arrays[0]) for name in _methods(owner)]
         bound = tuple(MethodType(each.__func__, twin) for each in methods)  # type: ignore[attr-defined]
         if any(called) and _runs(bound[0], arrays, options):
             return bound[0], bound[1]
@@ -89,13 +106,19 @@ def _runs(forward: Callable[..., Any], arrays: Sequence[Any], options: Mapping[s
         return False
 
 
-def _called(owner: Any, name: str, shape: tuple[int, ...]) -> bool:
+def _methods(owner: Any) -> list[str]:
+    """The names of methods that get an object ready, in the order in which they are called."""
+    known = [*dict.fromkeys(name for kind in type(owner).__mro__[::-1] for name in vars(kind))]
+    return [name for each in (_TELLS, _MAKES) for name in known if each.fullmatch(name)]
+
+
+def _called(owner: Any, name: str, shape: tuple[int, ...], array: np.ndarray) -> bool:
     """Call a method of an object, if it has it and takes nothing but what is known."""
     method = getattr(owner, name, None)
     if not callable(method):
         return False
     try:
-        given = dict(_arguments(method, shape))
+        given = dict(_arguments(method, shape, array))
         inspect.signature(method).bind(**given)
         method(**given)
     except Exception:  # it wants what only its network knows
@@ -103,8 +126,10 @@ def _called(owner: Any, name: str, shape: tuple[int, ...]) -> bool:
     return True
 
 
-def _arguments(method: Callable[..., Any], shape: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
-    """The shape or the width of the input, for arguments that are called after them."""
+def _arguments(
+    method: Callable[..., Any], shape: tuple[int, ...], array: np.ndarray
+) -> Iterator[tuple[str, Any]]:
+    """The input, its shape or its width, for arguments that are called after them."""
     for name, each in inspect.signature(method).parameters.items():
         if each.default is not each.empty and each.default is not None:
             continue
@@ -112,5 +137,9 @@ def _arguments(method: Callable[..., Any], shape: tuple[int, ...]) -> Iterator[t
             yield name, shape
         elif _WIDTH.fullmatch(name):
             yield name, shape[-1]
+        elif each.default is each.empty and _BEFORE.fullmatch(name):
+            yield name, _Before(shape)
+        elif each.default is each.empty and _INPUT.fullmatch(name):
+            yield name, array
         elif each.default is each.empty and name in ("optimizer", "rng", "loss"):
             yield name, None

@@ -188,6 +188,9 @@ def _outputs(roles: Sequence[str | int], done: Ran) -> Iterator[tuple[int | None
         yield None, ""
     else:
         size = len(result)
+        numbers = [i for i, each in enumerate(result) if is_floats(each) and not np.ndim(each)]
+        if not cotangents and len(numbers) == 1 < size and numbers != [0]:  # (probabilities, loss)
+            yield 0, str(numbers[0])
         if cotangents > 1:
             yield cotangents, ""
         elif cotangents and caches > 1 and size > caches:

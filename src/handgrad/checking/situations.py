@@ -170,7 +170,7 @@ def _uneven(arrays: Arrays, rng: np.random.Generator) -> Arrays:
     changed = {}
     for name, x in _floats(arrays).items():
         value = float(x.flat[0])
-        sums_to_one = x.ndim > 0 and np.isclose(value * x.shape[-1], 1.0)
+        sums_to_one = x.ndim > 0 and x.shape[-1] > 1 and np.isclose(value * x.shape[-1], 1.0)
         if np.any(x != value) or sums_to_one or _is_mask(name, x):
             continue
         drawn = rng.uniform(0.5, 1.5, x.shape) if value else 0.5 * rng.standard_normal(x.shape)

@@ -17,7 +17,7 @@ import numpy as np
 
 from handgrad.errors import ArgumentError
 from handgrad.ops import OPS
-from handgrad.targets import Target, op_of, pair_of
+from handgrad.targets import CONTEXTS, Target, op_of, pair_of
 
 #: A batch for the model of a recipe or a run.
 _EXAMPLES: Final = 5
@@ -30,7 +30,9 @@ _PRIMES: Final = (5, 3, 7, 2, 11, 13, 17, 19)
 _SHAPE: Final = re.compile(r"(?:(?:int(?P<below>\d+)|(?P<bool>bool)):)?(?P<sizes>[\d, ]*)")
 _ANNOTATION: Final = re.compile(r"""\w*Float\w*\[.+,\s*["'](?P<shape>[^"']*)["']\]""")
 #: Names of the labels of a loss, and of what it compares with them.
-_LABEL: Final = re.compile(r"labels?|targets?|\w*_true|true_\w+|truth|gt|expected|one_?hot", re.I)
+_LABEL: Final = re.compile(
+    r"(labels?|targets?)(_\w+)?|\w*_true|true_\w+|truth|gt|actual|expected|one_?hot", re.I
+)
 _PREDICTION: Final = re.compile(r"\w*pred\w*|y_?hat|logits|scores|probs?", re.I)
 
 Draw = Callable[[np.random.Generator], np.ndarray]
@@ -114,7 +116,10 @@ def _parameters(value: Any, like: str | None) -> dict[str, inspect.Parameter]:
     except (TypeError, ValueError):
         return {}
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return {name: each for name, each in signature.parameters.items() if each.kind in kinds}
+    positional = {name: e for name, e in signature.parameters.items() if e.kind in kinds}
+    if next(iter(positional), "") in CONTEXTS:  # which nobody has before there is a pass
+        positional.pop(next(iter(positional)))
+    return positional
 
 
 def settings_for(target: Target, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from handgrad.checking.alignment.changes import Change
 from handgrad.checking.alignment.kept import StateBefore, TooMuchError
 from handgrad.checking.alignment.lines import LineValues
 from handgrad.checking.alignment.pieces import CodePiece
+from handgrad.checking.alignment.scatter import checked_scatters
 from handgrad.checking.alignment.watched import WatchedTarget
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.trial import (
@@ -217,7 +218,8 @@ class Trials:
     def quietly(self, draw: int = 0) -> Iterator[None]:
         """A run of which what it leaves and prints is as if it had not been."""
         self._begin(draw)
-        with self.kept.put_back(), nullcontext() if self._is_silent else self.silence():
+        silent = nullcontext() if self._is_silent else self.silence()
+        with self.kept.put_back(), silent, checked_scatters():
             yield
 
     @contextmanager
