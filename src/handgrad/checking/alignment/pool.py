@@ -197,8 +197,12 @@ class SweptForward:
         return False
 
     def over_rounds(self, number: int) -> list[tuple[Right, ...]]:
-        """The values that a loop of so many rounds makes at one line, first round to last."""
+        """The values that a loop of so many rounds makes at one line, first round to last.
+
+        And those that so many calls of one function make, which come at even distances.
+        """
         found: dict[Any, dict[Any, Right]] = {}
+        called: dict[Any, list[Right]] = {}
         times: Counter[Any] = Counter()
         for right in self.rights:
             node = right.made_by
@@ -210,6 +214,9 @@ class SweptForward:
                 key = (repr(place), times[repr((place, count))])
                 times[repr((place, count))] += 1
                 found.setdefault(key, {})[tuple(count)] = right
+            else:
+                alike = (right.is_gradient, right.is_rest, right.is_local, node.op, node.shape)
+                called.setdefault((*alike, right.use is None), []).append(right)
         ordered = [[each[count] for count in sorted(each)] for each in found.values()]
         every = [tuple(each) for each in ordered if len(each) == number]
         # There may be no gradient of what the first round begins with, so that any value will do.
@@ -219,7 +226,11 @@ class SweptForward:
         every += [
             (*before[:1], *each) for each in short for before in self._before((*each, each[-1]))
         ]
-        return every + [tuple(each) for own in every for each in self._before(own)]
+        every += [tuple(each) for own in every for each in self._before(own)]
+        for each in called.values():
+            apart, rest = divmod(len(each), number)
+            every += [tuple(each[i::apart]) for i in range(apart) if not rest]
+        return every
 
     def _shared(self, right: Right) -> tuple[int, list[int]]:
         """The value of which this is a share of the gradient, where it is one for all rounds."""
