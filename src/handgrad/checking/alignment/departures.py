@@ -35,6 +35,8 @@ from handgrad.checking.work import CHANGE, EXPRESSION, SWEPT
 _IN_WORDS: Final = 20.0
 #: Right values of lines that are taken for granted while a second fault is looked for.
 _GUESSES: Final = 3
+#: The share of the work in which lines are looked for.
+_LOOKED_FOR: Final = 6
 #: The words more that a change of another kind may have.
 _WORD: Final = 1
 #: Parts of a line's expression that are solved for, to change the lines which set them.
@@ -117,19 +119,26 @@ class Departures:
         none: list[Hit] = []
         tried: set[Intervention] = set()
         for each in self._in_order(wrong):
-            if self.work.over():
-                break
             if each not in tried and (hits := attempt(partial(told, each), none)):
                 return hits
             tried.add(each)
         return []
 
     def _in_order(self, wrong: tuple[str, ...]) -> Iterator[Intervention]:
-        """Those of variables without doubt that put all right, as they are found; then the rest."""
-        for each in self._one_by_one(wrong):
-            if each.slot.name and len(each.covers) == len(wrong) and not self._doubt(each):
-                yield each
-        yield from sorted(self._known(wrong), key=self._doubt)
+        """Those of variables without doubt that put all right, as they are found; then the rest.
+
+        They are looked for in less work than there is, so that some is left for their changes.
+        """
+        with self.work.hurried(_LOOKED_FOR):
+            for each in self._one_by_one(wrong):
+                if self.work.over():
+                    break
+                if each.slot.name and len(each.covers) == len(wrong) and not self._doubt(each):
+                    yield each
+        for each in sorted(_of_most(self._found[wrong][0]), key=self._doubt):
+            if self.work.over():
+                break
+            yield each
 
     def _doubt(self, each: Intervention) -> int:
         if not self.interventions.is_right(each.slot):
@@ -171,11 +180,11 @@ class Departures:
 
     def _known(self, wrong: tuple[str, ...]) -> list[Intervention]:
         """The interventions that put most of some gradients right."""
-        return _widest(self._one_by_one(wrong))
+        return _of_most(self._one_by_one(wrong))
 
     def _so_far(self, wrong: tuple[str, ...]) -> list[Intervention]:
         """Those that have been found where they were looked for, in the work that there was."""
-        return _widest(self._found[wrong][0] if wrong in self._found else self._one_by_one(wrong))
+        return _of_most(self._found[wrong][0] if wrong in self._found else self._one_by_one(wrong))
 
     def _one_by_one(self, wrong: tuple[str, ...]) -> Iterator[Intervention]:
         """The interventions that put any right, each looked for as it is asked for."""
@@ -330,8 +339,8 @@ class Departures:
             yield Change(place, new, kind, part, said_so, slot.statement)
 
 
-def _widest(every: Iterable[Intervention]) -> list[Intervention]:
-    """Those that put most gradients right; a variable's before the same value given back."""
+def _of_most(every: Iterable[Intervention]) -> list[Intervention]:
+    """Those that put most right, but for what gives back a variable that is one of them."""
     found = [*every]
     kept = {(each.rights, each.slot.name) for each in found if each.slot.name}
     found = [

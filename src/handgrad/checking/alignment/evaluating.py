@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 #: Methods and functions that change nothing.
-_CALLS: Final = frozenset(
+PURE: Final = frozenset(
     {
         *("sum", "mean", "max", "min", "reshape", "transpose", "astype", "copy", "dot", "var"),
         *("std", "exp", "log", "sqrt", "tanh", "maximum", "minimum", "where", "outer", "matmul"),
@@ -155,7 +155,7 @@ class _Expression:
 def is_pure(node: ast.Call) -> bool:
     """Return whether a call changes nothing when it is made, by the name of what is called."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    return (node.func.id if isinstance(node.func, ast.Name) else name) in _CALLS
+    return (node.func.id if isinstance(node.func, ast.Name) else name) in PURE
 
 
 def results_of(node: ast.AST, results: Sequence[Any]) -> Results:

@@ -20,9 +20,7 @@ Sized = tuple[float, Change, CodePiece]
 class Hit:
     """A change that puts gradients right, with the edit of the source that it is.
 
-    words: those that change. size: the same, less where the line's values become right ones, which
-    they were not, and more where they were right before. follows: the line reads a variable of
-    another that departs, which is where the fault may be too.
+    words: those that change. size: the same, and what the lines count that are not right with it.
     """
 
     change: Change
@@ -31,16 +29,15 @@ class Hit:
     written: WrittenDiff | None
     words: float
     size: float
-    follows: bool = False
 
     @property
-    def rank(self) -> tuple[float, float, bool, bool, bool, bool, bool, int]:
+    def rank(self) -> tuple[float, float, bool, bool, bool, bool, int]:
         text = self.written
         longer = 0 if text is None else len(text.line) - len(" ".join(text.before))
-        size = round(self.size) + self.piece.in_forward
         is_alone = not is_of_name(self.change)
+        size = round(self.size) + self.piece.in_forward + is_alone
         gives_back = isinstance(self.change.statement, ast.Return)
-        late = (self.follows, self.forgets, is_alone, self._is_late, gives_back)
+        late = (self.forgets, is_alone, self._is_late, gives_back)
         return -len(self.covers), size, *late, longer
 
     @cached_property

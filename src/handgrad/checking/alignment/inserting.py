@@ -161,7 +161,7 @@ def _with_names(
             continue
         kind, fits = value.dtype.kind, array is None or spreads(value, array.shape)
         if not fits:
-            if is_part and kind == "f" and array is not None and spreads(array, value.shape):
+            if kind == "f" and array is not None and _grows(array, value, is_part=is_part):
                 phrase = MISSING + f" in {part}"
                 yield filled("a * b", a=node, b=other), "factor missing", said(other), phrase
             continue
@@ -175,6 +175,14 @@ def _with_names(
                 phrase = TERM_MISSING + f" beside {part}"
                 for text, label in (("a + b", said(other)), ("a - b", f"−{said(other)}")):
                     yield filled(text, a=node, b=other), "term missing", label, phrase
+
+
+def _grows(array: np.ndarray, value: np.ndarray, *, is_part: bool) -> bool:
+    """Return whether a product with a larger array may stand for one: along axes that it has."""
+    if is_part and spreads(array, value.shape):
+        return True
+    axes = zip(array.shape[::-1], value.shape[::-1], strict=False)
+    return value.ndim <= array.ndim and all(1 in (a, b) or a == b for a, b in axes)
 
 
 def _as_factor(node: ast.expr, other: ast.expr, value: np.ndarray) -> Iterator[Variant]:

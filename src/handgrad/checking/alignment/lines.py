@@ -10,11 +10,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from handgrad.checking.alignment.evaluating import evaluated
+from handgrad.checking.alignment.evaluating import PURE, evaluated
 from handgrad.checking.alignment.pieces import CodePiece, as_it_is
 from handgrad.checking.tensors import as_arrays
 from handgrad.checking.trial import leaves
 
+#: Parts of a function that run in frames of their own.
+_COMPREHENSIONS: Final = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>")
 #: Elements of all values that are kept.
 _MOST: Final = 2_000_000
 
@@ -40,7 +42,7 @@ def is_copy(statement: ast.stmt) -> bool:
 class LineValues:
     """For each assignment and return the arrays that it has made, in the order of the rounds.
 
-    names: the variables as a line began, round by round. results: those of the calls of the user's
+    names: the variables as a line began, round by round. results: those of the calls of Python's
     functions that it made. made: the same arrays as they came.
     """
 
@@ -72,8 +74,10 @@ class LineValues:
 
     def _watch(self, frame: FrameType, event: str, result: Any) -> Any:
         lines = self._statements.get(self._codes.get(frame.f_code, frame.f_code))
-        if lines is None or self._left <= 0:
+        if self._left <= 0:
             return None
+        if lines is None:
+            return self._watch_call(frame, event, result)
         statement = lines.get(frame.f_lineno) if event == "line" else None
         before = self._open.get(frame)
         if before is not None and statement is not before:
@@ -84,10 +88,23 @@ class LineValues:
         self._open[frame] = statement
         if event == "return":
             self._open.pop(frame)
-            caller = None if frame.f_back is None else self._open.get(frame.f_back)
-            if caller is not None:
-                self.results[caller][-1].append(result)
+            self._note_result(frame, result)
         return self._watch
+
+    def _watch_call(self, frame: FrameType, event: str, result: Any) -> Any:
+        """Note what a function that is not the user's gives to a line of one that is."""
+        name = frame.f_code.co_name
+        if event == "return":
+            self._note_result(frame, result)
+        elif frame.f_back not in self._open or name in PURE or name in _COMPREHENSIONS:
+            return None
+        frame.f_trace_lines = False
+        return self._watch_call
+
+    def _note_result(self, frame: FrameType, result: Any) -> None:
+        caller = None if frame.f_back is None else self._open.get(frame.f_back)
+        if caller is not None:
+            self.results[caller][-1].append(result)
 
     def _note(self, statement: ast.stmt, frame: FrameType, result: Any) -> None:
         made: list[Any] = [result]

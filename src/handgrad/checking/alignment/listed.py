@@ -40,7 +40,7 @@ class SizedChanges:
         """All of backward's, or of forward's, the smallest first."""
         is_one = all(piece.in_forward for piece in self.pieces)
         own = [each for each in self.pieces if (each.in_forward and not is_one) == forward]
-        with self.work.hurried(1):  # it is kept for later shares, and so has all that is left
+        with self.work.hurried(1), self.work.hurried(2):  # kept for later shares: half of all left
             for piece in own:
                 if piece not in self.listed:
                     every = takewhile(lambda _: not self.work.over(), self._sized([piece]))
@@ -73,7 +73,7 @@ class SizedChanges:
 
     def _is_right(self, change: Change) -> bool:
         """Return whether the line of a change makes right values as it is."""
-        return self.standing is not None and self.standing.of.get(change.statement) is True
+        return self.standing is not None and self.standing.is_right(change.statement)
 
     def stores(self) -> Iterator[Sized]:
         """Lines that write into an array of backward's, or update one by what it never uses."""

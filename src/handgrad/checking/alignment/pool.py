@@ -197,21 +197,30 @@ class SweptForward:
         return False
 
     def over_rounds(self, number: int) -> list[tuple[Right, ...]]:
-        """The values that a loop of so many rounds makes at one line, first round to last."""
-        every = [tuple(each) for each in self._in_rounds if len(each) == number]
+        """The values that a loop of so many rounds makes at one line, first round to last.
+
+        And those that so many calls of one function make, which come at even distances.
+        """
+        in_rounds, called = self._in_rounds
+        every = [tuple(each) for each in in_rounds if len(each) == number]
         # There may be no gradient of what the first round begins with, so that any value will do.
-        short = [each for each in self._in_rounds if len(each) == number - 1 > 0]
+        short = [each for each in in_rounds if len(each) == number - 1 > 0]
         short = [each for each in short if each[0].use is not None]
         every += [(each[0], *each) for each in short]
         every += [
             (*before[:1], *each) for each in short for before in self._before((*each, each[-1]))
         ]
-        return every + [tuple(each) for own in every for each in self._before(own)]
+        every += [tuple(each) for own in every for each in self._before(own)]
+        for each in called:
+            apart, rest = divmod(len(each), number)
+            every += [tuple(each[i::apart]) for i in range(apart) if not rest]
+        return every
 
     @cached_property
-    def _in_rounds(self) -> list[list[Right]]:
-        """The values that loops make at a line, each from the first round to the last."""
+    def _in_rounds(self) -> tuple[list[list[Right]], list[list[Right]]]:
+        """The values that loops make at a line, first round to last, and alike ones of no loop."""
         found: dict[Any, dict[Any, Right]] = {}
+        called: dict[Any, list[Right]] = {}
         times: Counter[Any] = Counter()
         for right in self.rights:
             node = right.made_by
@@ -223,7 +232,11 @@ class SweptForward:
                 key = (repr(place), times[repr((place, count))])
                 times[repr((place, count))] += 1
                 found.setdefault(key, {})[tuple(count)] = right
-        return [[each[count] for count in sorted(each)] for each in found.values()]
+            else:
+                alike = (right.is_gradient, right.is_rest, right.is_local, node.op, node.shape)
+                called.setdefault((*alike, right.use is None), []).append(right)
+        ordered = [[each[count] for count in sorted(each)] for each in found.values()]
+        return ordered, [*called.values()]
 
     def _shared(self, right: Right) -> tuple[int, list[int]]:
         """The value of which this is a share of the gradient, where it is one for all rounds."""

@@ -312,6 +312,10 @@ def _of_binary(node: ast.BinOp) -> Iterator[Variant]:
     left, op, right = node.left, node.op, node.right
     for text, kind, concerned, phrase in _OTHERWISE.get(type(op), ()):
         part = said({"a": left, "b": right}.get(concerned, node))
+        if text == "a * b" and any(
+            isinstance(e, ast.Constant) and e.value == 1 for e in (left, right)
+        ):
+            continue  # which leaves the other as it is
         yield filled(text, a=left, b=right), kind, part, phrase
     if isinstance(left, ast.Constant) and left.value == 1:
         phrase = f"{{}} belongs where {said(node)} stands"

@@ -18,19 +18,20 @@ import numpy as np
 from handgrad.checking.alignment.borrowing import Borrowed
 from handgrad.checking.alignment.changes import Change, Place, probed
 from handgrad.checking.alignment.departures import Departures
-from handgrad.checking.alignment.hits import Hit, Sized, adds_number, is_of_name
+from handgrad.checking.alignment.hits import Hit, Sized, adds_number
 from handgrad.checking.alignment.interventions import Interventions
 from handgrad.checking.alignment.linearity import not_linear
-from handgrad.checking.alignment.lines import called
 from handgrad.checking.alignment.listed import SizedChanges
 from handgrad.checking.alignment.memory import bounded_memory
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.raised import raising_line, with_makers
+from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.standing import Standing
 from handgrad.checking.alignment.trials import Trials
 from handgrad.checking.alignment.unused import idle, unfilled, unused
 from handgrad.checking.alignment.variants import values_in
 from handgrad.checking.alignment.watched import WatchedTarget
+from handgrad.checking.alignment.words import Words
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
@@ -39,8 +40,6 @@ from handgrad.checking.work import Work
 
 #: Changes of so many words more are told as rivals of the smallest.
 NEAR: Final = 2.0
-#: What a smaller change saves in words, of which some count as shares.
-_SMALLER: Final = 0.1
 #: Words of a change of some of the wrong gradients that comes after those of all.
 _LONG: Final = 4.5
 #: Kinds of changes by which all that comes after is multiplied by a number.
@@ -48,8 +47,6 @@ _SCALES: Final = frozenset(
     {"scale missing", "scaled", "extra factor", "scale inverted", "sum for mean", "mean for sum"}
     | {"wrong sign"}
 )
-#: The words that a change counts less where it makes the values of its line right.
-_SETTLED: Final = 1.5
 
 
 class SourceSearch:
@@ -70,8 +67,6 @@ class SourceSearch:
         self.seen, self.runs = seen, runs
         self.wrong = tuple(wrong)
         self.trials = Trials(seen, draws, runs, wrong, rng, work)
-        #: The changes that are in force, or were tried to be.
-        self._kept = 0
         #: Of gradients that no change puts right the line that does with the derivation's value.
         self.put_right: dict[str, ast.stmt] = {}
         #: A long change that is told where there is none other.
@@ -90,10 +85,7 @@ class SourceSearch:
         derived = self.seen.swept(done)
         if derived is None or not self.seen.is_vouched(done, self.trials.draws[0].right):
             return None
-        standing = Standing(derived, self.trials, self.pieces)
-        if self.raising is not None:  # it makes no right value
-            standing.of[self.raising] = False
-        return standing
+        return Standing(derived, self.trials, self.pieces, self.raising)
 
     @cached_property
     def departures(self) -> Departures | None:
@@ -221,7 +213,8 @@ class SourceSearch:
             return None
         unknown: set[str] = set()
         constants: set[str] = set()
-        for statement, right in self.standing.of.items():
+        asked: set[ast.stmt] = set()
+        for statement, right in self.standing.in_order():
             if not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
                 continue
             if any(piece.in_forward for piece in self._around(statement)):
@@ -237,8 +230,9 @@ class SourceSearch:
                 unknown -= made
             elif unknown.isdisjoint(read - adds):
                 unknown |= made
-                if self._makes(statement, name):
+                if statement not in asked and self._makes(statement, name):
                     return statement
+                asked.add(statement)
             else:
                 unknown |= made
         return None
@@ -259,8 +253,9 @@ class SourceSearch:
 
     def _keep(self, hit: Hit, made: ExitStack) -> None:
         """Leave a change in force, so that what is still wrong is looked for beside it."""
-        self._kept += 1
         made.callback(setattr, self.trials, "mended", {*self.trials.mended})
+        if self.standing is not None:
+            made.callback(self.standing.begin)
         self._walk = None
         self.changes.listed.pop(hit.piece, None)
         if self.departures is not None:
@@ -268,6 +263,8 @@ class SourceSearch:
         made.enter_context(hit.change.made())
         made.enter_context(hit.piece.in_force(hit.piece.compiled()))
         self.trials.mended.update(hit.covers)
+        if self.standing is not None:
+            self.standing.begin()
 
     def hits(self, wrong: tuple[str, ...]) -> list[Hit]:
         """The changes that put some of these gradients right and spoil none, best first.
@@ -279,17 +276,18 @@ class SourceSearch:
             known: list[Hit] = []
             if self.departures is not None:
                 with self.work.hurried(4):  # so that all changes are tried too
-                    known = self.departures.hits(wrong)
+                    own = map(self._weighed, self.departures.hits(wrong))
+                    known = [hit for hit in own if hit is not None]
             taken = self._of_unused(wrong)
-            if taken and not (known and known[0].rank < taken[0].rank):
+            if taken and not (known and _least(known[0]) < _least(taken[0])):
                 return taken
             if known:
                 is_part = len(known[0].covers) < len(wrong)
                 is_long = known[0].words > _LONG
-                whole = self._whole(wrong) if is_part or is_long else []
-                better = whole or self._smaller(known[0]) or self._earlier(known[0])
-                if better or not is_part or not is_long:
-                    return better or known
+                rivals = self._whole(wrong) if is_part or is_long else self._rivals(known[0])
+                rivals = [hit for hit in rivals if hit.rank < known[0].rank]
+                if rivals or not is_part or not is_long:
+                    return rivals + known
             begun: list[Hit] = []
             self._long = known
             self._walk = wrong, begun, self._walked(wrong, begun)
@@ -339,49 +337,24 @@ class SourceSearch:
                     found.append(hit)
         return sorted(found, key=lambda hit: hit.rank)
 
-    def _smaller(self, known: Hit) -> list[Hit]:
-        """Smaller changes of lines that a known one reads, which put right all that it does.
+    def _rivals(self, known: Hit) -> list[Hit]:
+        """Changes that put right all that a known one does, and come before it.
 
-        Of lines that are names for others, those that are as small; of all lines where the known
-        change leaves a variable that is computed for nothing.
+        They are of lines that it reads, or of the same kind.
         """
         assert self.departures is not None
         near = self.departures.near(known.covers) - {known.change.statement}
-        near -= self.standing.called | self.standing.settled if self.standing is not None else set()
-        for size, change, piece in self.changes.of(self.pieces, near, weighed=False):
-            if size > known.size or self.work.over():
-                break
-            if size > known.size - _SMALLER and not is_of_name(change) and not known.forgets:
-                continue
-            hit = attempt(partial(self._hit, size, change, piece, known.covers), None)
-            if hit is None or len(hit.covers) < len(known.covers):
-                continue
-            if self._unsettles(change, piece):
-                continue
-            if size <= known.size - _SMALLER or not hit.forgets:
-                return [hit]
-        return []
-
-    def _earlier(self, known: Hit) -> list[Hit]:
-        """Changes of the same kind, of as few words, of a line that reads nothing that departs.
-
-        Of equivalent ones it is the first at which what should be right is not.
-        """
-        if not self._follows(known.change):
-            return []
         kinds = _SCALES if known.change.kind in _SCALES else {known.change.kind}
         found: list[Hit] = []
         with self.work.hurried(4):
             for size, change, piece in self.changes.of(self._of_backward, weighed=False):
-                if change.kind not in kinds or size > known.words or self._follows(change):
-                    continue
-                if change.kind == "wrong sign" and not self._makes_gradient(change):
-                    continue  # the sign of anything else is that by which it is used
-                hit = attempt(partial(self._hit, size, change, piece, known.covers), None)
-                if hit is not None and len(hit.covers) == len(known.covers):
-                    found += [] if self._unsettles(change, piece) else [hit]
-                if self.work.over():
+                if size > known.words or self.work.over():
                     break
+                if change.kind not in kinds and change.statement not in near:
+                    continue
+                hit = attempt(partial(self._hit, size, change, piece, known.covers), None)
+                if hit is not None and hit.rank < known.rank:
+                    found.append(hit)
         return sorted(found, key=lambda hit: hit.rank)
 
     def _walked(self, wrong: tuple[str, ...], found: list[Hit]) -> Iterator[None]:
@@ -467,27 +440,18 @@ class SourceSearch:
         covers = self.trials.covered(change, piece, wrong)
         if not covers:
             return None
-        text, follows = written(change, piece), self._follows(change)
-        weighed = size
-        if self.standing is not None:
-            # The line behind all others is right whatever is wrong in what it reads.
-            settles = 0.0 if follows else self.standing.settles(change, piece)
-            if adds_number(change) and not settles:  # one that puts right by chance is no cause
-                return None
-            weighed -= _SETTLED * settles
-        return Hit(change, piece, covers, text, size, weighed, follows)
+        return self._weighed(Hit(change, piece, covers, written(change, piece), size, size))
 
-    def _unsettles(self, change: Change, piece: CodePiece) -> bool:
-        return self.standing is not None and self.standing.unsettles(change, piece)
-
-    def _makes_gradient(self, change: Change) -> bool:
-        """Return whether the line of a change sets a variable that is called after a gradient."""
+    def _weighed(self, hit: Hit) -> Hit | None:
+        """A change with what all lines count beside it; None for one that is right by chance."""
         if self.standing is None:
-            return False
-        targets = change.statement.targets if isinstance(change.statement, ast.Assign) else []
-        return any(any(self.standing.derived.called(called(each))) for each in targets)
+            return hit
+        counts, settles = self.standing.after(hit.change, hit.piece)
+        if adds_number(hit.change) and not settles:
+            return None
+        return replace(hit, size=size_of(hit.change, Words()) + counts)
 
-    def _follows(self, change: Change) -> bool:
-        if self._kept or self.standing is None:  # other lines depart by what is in force already
-            return False
-        return self.standing.follows(change.statement)
+
+def _least(hit: Hit) -> tuple[int, int]:
+    """The rank of a change by the gradients that it puts right and its words alone."""
+    return -len(hit.covers), round(hit.words)

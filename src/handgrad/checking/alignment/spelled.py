@@ -177,7 +177,7 @@ class _InScope(Emitter):
 
     def __init__(self, scope: CallScope, library: Library) -> None:
         super().__init__(library, loose=True)
-        self._known = scope.call.scope
+        self._known = {**scope.call.scope, **scope.call.names}
         found = (
             name
             for name, each in self._known.items()

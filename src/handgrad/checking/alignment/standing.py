@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from typing import Final
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any, Final
 
 import numpy as np
 
 from handgrad.checking.alignment.changes import Change
-from handgrad.checking.alignment.lines import LineValues, called, is_copy
+from handgrad.checking.alignment.lines import called, is_copy
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.pool import SweptForward
 from handgrad.checking.alignment.trials import Trials
-from handgrad.checking.alignment.variants import names_in
 
-#: The part more that a right value counts in a variable that is called after it.
-_CALLED: Final = 0.5
-#: Fields of a statement that hold others.
-_BLOCKS: Final = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
+#: The words that a line counts where its values are right ones, but not those that it is called
+#: after; where they are none; and where a change gives it others although they were right.
+_MISCALLED: Final = 1.0
+_DEPARTING: Final = 2.0
+_MOVED: Final = 2.0
+#: The words more of a line that departs in spite of the change that is made to it.
+_OWN: Final = 1.0
+
+#: The values that lines make, round by round.
+Made = Mapping[Any, list[np.ndarray]]
 
 
 class Standing:
@@ -29,96 +36,99 @@ class Standing:
     the right ones need not be wrong, for there are many ways to a gradient.
     """
 
-    def __init__(self, derived: SweptForward, trials: Trials, pieces: Sequence[CodePiece]) -> None:
+    def __init__(
+        self,
+        derived: SweptForward,
+        trials: Trials,
+        pieces: Sequence[CodePiece],
+        raising: ast.AST | None,
+    ) -> None:
+        """raising: the line by which a backward raises, which makes no right value."""
         self.derived, self.trials, self.pieces = derived, trials, pieces
-        #: called: statements of which the variable is called after what they make the gradient of.
-        self.of, self.called = self._judged(trials.line_values(pieces))
-        #: Lines of backward of which all that reads them makes right values: no fault is in them.
-        self.settled = set(self._settled())
-        self.of.update(dict.fromkeys(self.settled, True))
+        self._raising = raising
+        self.begin()
 
-    def _judged(self, lines: LineValues) -> tuple[dict[ast.AST, bool], set[ast.AST]]:
-        found: dict[ast.AST, bool] = {}
-        as_called: set[ast.AST] = set()
-        for statement, values in lines.values.items():
-            own = statement.targets if isinstance(statement, ast.Assign) else []
-            name, copies = called(own[0]) if len(own) == 1 else "", is_copy(statement)
-            every = (self.derived.judged(each, name, is_copy=copies) for each in values)
-            known = [told for told in every if told is not None]
-            if any(self.derived.is_called(each, name) for each in values):
-                as_called.add(statement)
-            if known:
-                found[statement] = all(known)
-        return found, as_called
-
-    def follows(self, statement: ast.AST) -> bool:
-        """Return whether a line reads a variable that another line sets, and departs in."""
-        departing = {
-            target.id
-            for line, right in self.of.items()
-            if not right and line is not statement and isinstance(line, ast.Assign)
-            for target in line.targets
-            if isinstance(target, ast.Name)
+    def begin(self) -> None:
+        """Judge the lines as the functions are now in force."""
+        lines, other = (self.trials.line_values(self.pieces, draw) for draw in (0, 1))
+        self._values: Made = lines.values
+        self._made = lines.made
+        #: Lines of dy: a value of forward is right by chance more often, as 1 − y is.
+        self._of_dy: set[ast.AST] = {
+            line
+            for line, own in self._values.items()
+            if not _is_alike(own, other.values.get(line, []))
         }
-        return not departing.isdisjoint(names_in(statement, ast.Load))
+        self._counts = self._judged(self._values)
+        if self._raising is not None:
+            self._counts[self._raising] = _DEPARTING
+        self.of: dict[ast.AST, bool] = {
+            line: count < _DEPARTING for line, count in self._counts.items()
+        }
 
-    def _settled(self) -> Iterator[ast.AST]:
-        """The lines that set a variable once which right lines alone read, the last ones first."""
-        for piece in self.pieces:
-            lines = [each for each in ast.walk(piece.tree) if isinstance(each, ast.stmt)]
-            plain = [each for each in lines if not hasattr(each, "body")]
-            # A value that is returned may be a right one of something else.
-            told = [each for each in plain if not isinstance(each, ast.Return)]
-            right = {each for each in told if self.of.get(each) is True}
-            for line in sorted(plain, key=lambda each: -each.lineno):
-                match line:
-                    case ast.Assign([ast.Name(name)]) if not piece.in_forward:
-                        uses = [each for each in lines if each is not line and _names(each, name)]
-                        if uses and right.issuperset(uses) and self.of.get(line) is False:
-                            right.add(line)
-                            yield line
+    def _judged(self, values: Made) -> dict[ast.AST, float]:
+        """The words that each line counts of which the values are not too plain."""
+        found: dict[ast.AST, float] = {}
+        for line, made in values.items():
+            known = [count for each in made if (count := self._count(line, each)) is not None]
+            if known:
+                found[line] = max(known)
+        return found
 
-    def settles(self, change: Change, piece: CodePiece) -> float:
-        """1 where a change makes the values of its line right, which they were not, else 0.
+    def is_right(self, line: ast.AST) -> bool:
+        """Return whether a line makes right values, and those that it is called after."""
+        return self._counts.get(line) == 0.0
 
-        More where they are those that its variable is called after.
+    def in_order(self) -> Iterator[tuple[ast.stmt, bool]]:
+        """The lines as they are run, round by round, and whether all is right that each makes."""
+        for line, made in groupby(self._made, key=lambda each: each[0]):
+            known = [count for _, each in made if (count := self._count(line, each)) is not None]
+            if known:
+                yield line, max(known) < _DEPARTING
+
+    def _count(self, line: ast.stmt, value: np.ndarray) -> float | None:
+        own = line.targets if isinstance(line, ast.Assign) else []
+        name = called(own[0]) if len(own) == 1 else ""
+        is_right = self.derived.judged(value, name, is_copy=is_copy(line))
+        if not is_right:
+            return None if is_right is None else _DEPARTING
+        is_other = any(self.derived.called(name)) and not self.derived.is_called(value, name)
+        return _MISCALLED * is_other
+
+    def after(self, change: Change, piece: CodePiece) -> tuple[float, bool]:
+        """The words that all lines count with a change, which tell equivalent ones apart.
+
+        And whether it makes its own line right, which was not. What is wrong in no line once one is
+        changed was wrong in that: a change further on leaves the lines before it as they depart,
+        and one of a line that is right makes it another.
         """
-        if self.of.get(change.statement) is not False:
-            return 0.0
-        found, as_called = self._after(change, piece)
-        is_right = found.get(change.statement, False)
-        return is_right * (1.0 + _CALLED * (change.statement in as_called))
-
-    def unsettles(self, change: Change, piece: CodePiece) -> bool:
-        """Return whether a change leaves none of the right values that its line makes of dy.
-
-        A value of forward is right by chance more often, as 1 − y is.
-        """
-        line = change.statement
-        if self.of.get(line) is not True or line not in self._of_dy:
-            return False
-        return self._after(change, piece)[0].get(line) is False
-
-    @cached_property
-    def _of_dy(self) -> set[ast.AST]:
-        """The lines that make other values of another cotangent."""
-        one, other = (self.trials.line_values(self.pieces, draw).values for draw in (0, 1))
-        pairs = {line: zip(one[line], other.get(line, []), strict=False) for line in one}
-        return {line for line in one if not all(np.array_equal(*pair) for pair in pairs[line])}
-
-    def _after(self, change: Change, piece: CodePiece) -> tuple[dict[ast.AST, bool], set[ast.AST]]:
-        """The lines as they stand with a change; none where they run no more."""
         try:
-            with change.made():
+            with _on_its_line(change).made():
                 code = piece.compiled()
             with piece.in_force(code):
-                return self._judged(self.trials.line_values(self.pieces))
+                values: Made = self.trials.line_values(self.pieces).values
         except Exception:
-            return {}, set()
+            return 0.0, False
+        counts, own = self._judged(values), change.statement
+        still = {line: counts.get(line, 0.0) for line, count in self._counts.items() if count}
+        departs, settles = still.get(own, 0.0) >= _DEPARTING, own in still and not counts.get(own)
+        was_right = own in self._of_dy and self.is_right(own)
+        moved = was_right and not _is_alike(self._values[own], values.get(own, []))
+        whole = sum(still.values()) + _MOVED * moved + _OWN * (departs - settles)
+        return whole, settles
 
 
-def _names(line: ast.stmt, name: str) -> bool:
-    """Return whether a line, or the head of a block, has a variable."""
-    fields = (each for field, each in ast.iter_fields(line) if field not in _BLOCKS)
-    parts = (each for own in fields for each in (own if isinstance(own, list) else [own]))
-    return any(name in names_in(each) for each in parts if isinstance(each, ast.AST))
+def _on_its_line(change: Change) -> Change:
+    """The same without the lines that its parts are taken from, which would seem to be run."""
+    new = copy.deepcopy(change.new)
+    for each in ast.walk(new) if isinstance(new, ast.expr) else ():
+        if isinstance(each, ast.expr):
+            each.lineno = each.end_lineno = change.statement.lineno
+    return replace(change, new=new)
+
+
+def _is_alike(some: list[np.ndarray], others: list[np.ndarray]) -> bool:
+    """Return whether arrays are the same but for rounding, in shape too."""
+    pairs = [*zip(some, others, strict=False)]
+    shapes = all(one.shape == other.shape for one, other in pairs)
+    return len(some) == len(others) and shapes and all(np.allclose(*pair) for pair in pairs)
