@@ -217,6 +217,12 @@ class Interventions:
         every: list[tuple[Right, ...]] = [(each,) for each in derived.rights]
         if len(slot.values) > 1:
             rounds = derived.over_rounds(len(slot.values))
+            # A line that is right when it is first called gets something wrong from another later.
+            rounds += (
+                each
+                for each in derived.over_calls(len(slot.values))
+                if not any(same(slot.values[0], derived.value(own)) for own in (each[0], each[-1]))
+            )
             forward, backward = self._directions(slot)
             every = [*rounds] if forward else []
             every += [each[::-1] for each in rounds] if backward else []

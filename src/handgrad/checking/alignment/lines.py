@@ -39,6 +39,11 @@ def is_copy(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Assign) and isinstance(statement.value, plain)
 
 
+def _is_called(name: str) -> bool:
+    """Return whether a function of this name runs by a call, and not by an operator or an index."""
+    return name == "__call__" or not (name.startswith("__") or name in _COMPREHENSIONS)
+
+
 class LineValues:
     """For each assignment and return the arrays that it has made, in the order of the rounds.
 
@@ -96,7 +101,7 @@ class LineValues:
         name = frame.f_code.co_name
         if event == "return":
             self._note_result(frame, result)
-        elif frame.f_back not in self._open or name in PURE or name in _COMPREHENSIONS:
+        elif frame.f_back not in self._open or name in PURE or not _is_called(name):
             return None
         frame.f_trace_lines = False
         return self._watch_call

@@ -197,11 +197,8 @@ class SweptForward:
         return False
 
     def over_rounds(self, number: int) -> list[tuple[Right, ...]]:
-        """The values that a loop of so many rounds makes at one line, first round to last.
-
-        And those that so many calls of one function make, which come at even distances.
-        """
-        in_rounds, called = self._in_rounds
+        """The values that a loop of so many rounds makes at one line, first round to last."""
+        in_rounds, _ = self._in_rounds
         every = [tuple(each) for each in in_rounds if len(each) == number]
         # There may be no gradient of what the first round begins with, so that any value will do.
         short = [each for each in in_rounds if len(each) == number - 1 > 0]
@@ -210,11 +207,13 @@ class SweptForward:
         every += [
             (*before[:1], *each) for each in short for before in self._before((*each, each[-1]))
         ]
-        every += [tuple(each) for own in every for each in self._before(own)]
-        for each in called:
+        return every + [tuple(each) for own in every for each in self._before(own)]
+
+    def over_calls(self, number: int) -> Iterator[tuple[Right, ...]]:
+        """The values that so many calls of one function make, which come at even distances."""
+        for each in self._in_rounds[1]:
             apart, rest = divmod(len(each), number)
-            every += [tuple(each[i::apart]) for i in range(apart) if not rest]
-        return every
+            yield from (tuple(each[i::apart]) for i in range(apart) if not rest)
 
     @cached_property
     def _in_rounds(self) -> tuple[list[list[Right]], list[list[Right]]]:
