@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from handgrad.checking.alignment import words
-from handgrad.checking.alignment.words import Words
+from handgrad.checking.alignment.words import SourceWords
 
 TEXTS = (
     "dx = -(a + b) * c ** 2 @ w.T",
@@ -28,7 +28,7 @@ TEXTS = (
 @pytest.mark.parametrize("text", TEXTS)
 def test_the_words_of_a_statement_are_those_of_its_text(text: str) -> None:
     (statement,) = ast.parse(f"def f():\n {text}").body[0].body  # type: ignore[attr-defined]
-    known = Words()
+    known = SourceWords()
     for each in ast.walk(statement):
         if isinstance(each, ast.expr | ast.stmt):
             assert known.of(each) == words._WORD.findall(ast.unparse(each)), ast.unparse(each)
@@ -36,4 +36,4 @@ def test_the_words_of_a_statement_are_those_of_its_text(text: str) -> None:
 
 def test_the_words_of_a_loop_are_those_of_its_head() -> None:
     (loop,) = ast.parse("for t in range(n - 1):\n x = 1").body
-    assert Words().of(loop) == ["range", "(", "n", "-", "1", ")"]
+    assert SourceWords().of(loop) == ["range", "(", "n", "-", "1", ")"]

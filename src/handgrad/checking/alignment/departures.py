@@ -26,7 +26,7 @@ from handgrad.checking.alignment.solved import forms, solved
 from handgrad.checking.alignment.spelled import Speller, with_sizes
 from handgrad.checking.alignment.variants import Variant, names_in, spreads
 from handgrad.checking.alignment.wording import said
-from handgrad.checking.alignment.words import Words
+from handgrad.checking.alignment.words import SourceWords
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt, attempted
 from handgrad.checking.work import CHANGE, EXPRESSION, SWEPT
@@ -233,7 +233,7 @@ class Departures:
         if departed is None or departed.value.size != departed.slots[0].value.size:
             return []
         slot, value = departed.slots[0], departed.value
-        known = Words()
+        known = SourceWords()
         if each.slot not in self._changes:
             places = [(slot.place, slot.statement)]
             places += [(Place(line, "value"), line) for line in slot.fed.values()]
@@ -280,7 +280,7 @@ class Departures:
             own = lines.get(ast.unparse(part.node))
             if own is None or own.statement is slot.statement or same(own.value, part.value):
                 continue
-            known = Words()
+            known = SourceWords()
             inside = within(own.place, own.statement, own.scope, self.borrowed)
             sized = sorted(
                 ((size_of(change, known), change) for change in attempted(inside)), key=_size

@@ -52,7 +52,7 @@ from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.spellings import added_at
 from handgrad.checking.alignment.variants import SIGN, Variant, names_in, values_in
 from handgrad.checking.alignment.wording import said
-from handgrad.checking.alignment.words import Words
+from handgrad.checking.alignment.words import SourceWords
 from handgrad.checking.attempts import attempted
 
 #: Kinds of which the part is a term of a sum.
@@ -358,7 +358,7 @@ def _from_here_on(place: Place, statement: ast.stmt, scope: CallScope) -> Iterat
                 line = ast.Assign([ast.Name(own.id, ast.Store())], new)
                 said_so = f"{phrase.replace('{}', part)}, here and below"
                 every = Change(place, Both([line, statement]), kind, part, said_so, statement)
-                yield replace(every, words=size_of(every, Words()) + later)
+                yield replace(every, words=size_of(every, SourceWords()) + later)
 
 
 def _insertions(

@@ -16,7 +16,7 @@ from handgrad.checking.alignment.scope import CallScope
 from handgrad.checking.alignment.size import size_of
 from handgrad.checking.alignment.standing import Standing
 from handgrad.checking.alignment.unused import takes_in
-from handgrad.checking.alignment.words import Words
+from handgrad.checking.alignment.words import SourceWords
 from handgrad.checking.work import CHANGE, Work
 
 #: The words that a change counts more at a line that makes right values already.
@@ -64,7 +64,7 @@ class SizedChanges:
         *,
         weighed: bool = True,
     ) -> Iterator[Sized]:
-        known = Words()
+        known = SourceWords()
         for piece, inserted in product(own, (False, True)):
             for change in changes(piece, self.borrowed, inserted=inserted, only=only):
                 self.work.take(CHANGE)
@@ -77,7 +77,7 @@ class SizedChanges:
 
     def stores(self) -> Iterator[Sized]:
         """Lines that write into an array of backward's, or update one by what it never uses."""
-        known = Words()
+        known = SourceWords()
         for piece in (each for each in self.pieces if not each.in_forward):
             for function, call in piece.regions:
                 for change in self.borrowed.stores.changes(CallScope(function, call)):

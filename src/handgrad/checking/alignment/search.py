@@ -31,7 +31,7 @@ from handgrad.checking.alignment.trials import Trials
 from handgrad.checking.alignment.unused import idle, unfilled, unused
 from handgrad.checking.alignment.variants import values_in
 from handgrad.checking.alignment.watched import WatchedTarget
-from handgrad.checking.alignment.words import Words
+from handgrad.checking.alignment.words import SourceWords
 from handgrad.checking.alignment.written import written
 from handgrad.checking.attempts import attempt
 from handgrad.checking.hypotheses import Draw
@@ -449,7 +449,7 @@ class SourceSearch:
         counts, settles = self.standing.after(hit.change, hit.piece)
         if adds_number(hit.change) and not settles:
             return None
-        return replace(hit, size=size_of(hit.change, Words()) + counts)
+        return replace(hit, size=size_of(hit.change, SourceWords()) + counts)
 
 
 def _least(hit: Hit) -> tuple[int, int]:

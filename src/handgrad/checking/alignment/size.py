@@ -7,14 +7,14 @@ import difflib
 from typing import Any, Final
 
 from handgrad.checking.alignment.changes import Change
-from handgrad.checking.alignment.words import Words
+from handgrad.checking.alignment.words import SourceWords
 
 #: Brackets, commas and dots are no words of their own.
 _PUNCTUATION: Final = "()[]{},.:="
 _SMALL: Final = 0.1
 
 
-def size_of(change: Change, known: Words) -> float:
+def size_of(change: Change, known: SourceWords) -> float:
     """The words that change, of the expression at the place or of the statement.
 
     known: the words of nodes of the tree as it stands, which many changes have parts of.
@@ -44,13 +44,13 @@ def _factors(node: ast.AST) -> float:
     return 1.0
 
 
-def _of_statements(change: Change, old: Any, known: Words) -> float:
+def _of_statements(change: Change, old: Any, known: SourceWords) -> float:
     before = known.of(change.statement)
     if old is change.statement and not change.others:
         return _difference(before, known.of(change.new))
     with change.made():
         now = change.place.get()
-        after = Words().of(now if isinstance(now, ast.stmt) else change.statement)
+        after = SourceWords().of(now if isinstance(now, ast.stmt) else change.statement)
     return _difference(before, after) + 2.0 * len(change.others) * isinstance(old, ast.stmt)
 
 

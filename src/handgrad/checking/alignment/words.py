@@ -38,7 +38,7 @@ _ALONE: Final = 8
 _LOOSE: Final = (ast.Compare, ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.UnaryOp)
 
 
-class Words:
+class SourceWords:
     """The words of nodes, each found once: the trees may not change while they are asked for."""
 
     def __init__(self) -> None:
