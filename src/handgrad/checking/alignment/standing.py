@@ -110,7 +110,9 @@ class Standing:
         except Exception:
             return 0.0, False
         counts, own = self._judged(values), change.statement
-        still = {line: counts.get(line, 0.0) for line, count in self._counts.items() if count}
+        # A line that is run no more, for it is in another branch, is as wrong as it was.
+        known = {own: 0.0} | counts
+        still = {line: known.get(line, count) for line, count in self._counts.items() if count}
         departs, settles = still.get(own, 0.0) >= _DEPARTING, own in still and not counts.get(own)
         was_right = own in self._of_dy and self.is_right(own)
         moved = was_right and not _is_alike(self._values[own], values.get(own, []))
