@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -128,12 +129,11 @@ class Departures:
 
         They are looked for in less work than there is, so that some is left for their changes.
         """
-        with self.work.hurried(_LOOKED_FOR):
-            for each in self._one_by_one(wrong):
-                if self.work.over():
-                    break
-                if each.slot.name and len(each.covers) == len(wrong) and not self._doubt(each):
-                    yield each
+        for each in self._one_by_one(wrong, self.work.part(_LOOKED_FOR)):
+            if self.work.over():
+                break
+            if each.slot.name and len(each.covers) == len(wrong) and not self._doubt(each):
+                yield each
         for each in sorted(_of_most(self._found[wrong][0]), key=self._doubt):
             if self.work.over():
                 break
@@ -142,7 +142,8 @@ class Departures:
     def _doubt(self, each: Intervention) -> int:
         if not self.interventions.is_right(each.slot):
             return 0
-        if self.interventions.is_named(each.slot, each.right):
+        # A value of forward is right by chance more often, as 1 − y is.
+        if self.interventions.is_named(each.slot, each.right) or each.right.is_local:
             return 1
         return 3 if self.interventions.holds_its_name(each.slot) else 2
 
@@ -175,8 +176,13 @@ class Departures:
         """The interventions that put most of some gradients right."""
         return _of_most([*self._one_by_one(wrong)])
 
-    def _one_by_one(self, wrong: tuple[str, ...]) -> Iterator[Intervention]:
-        """The interventions that put any right, each looked for as it is asked for."""
+    def _one_by_one(
+        self, wrong: tuple[str, ...], until: float = math.inf
+    ) -> Iterator[Intervention]:
+        """The interventions that put any right, each looked for as it is asked for.
+
+        until: the work at which no more are looked for.
+        """
         if wrong not in self._found:
             self._found[wrong] = [], iter(self.interventions.slots())
         found, rest = self._found[wrong]
@@ -185,7 +191,7 @@ class Departures:
             while i < len(found):
                 yield found[i]
                 i += 1
-            slot = next(rest, None)
+            slot = next(rest, None) if self.work.done < until else None
             if slot is None:
                 return
             found += attempted(self.interventions.of(slot, wrong))
@@ -257,28 +263,45 @@ class Departures:
 
         The line that reads it has a right value then.
         """
-        departed = self.interventions.under(each)
-        if departed is None or len(each.slot.values) > 1:
-            return []
-        slot = departed.slots[0]
-        lines = {own.name: own for own in self.interventions.slots() if len(own.values) == 1}
-        needed = parts(slot.place, slot.place.get(), departed.value, slot.scope)
         made: list[tuple[LineSlot, np.ndarray, list[tuple[float, Change]]]] = []
-        for part in islice(needed, _PARTS):
-            own = lines.get(ast.unparse(part.node))
-            if own is None or own.statement is slot.statement or same(own.value, part.value):
-                continue
+        for own, value in self._needed(each):
             known: dict[ast.AST, list[str]] = {}
             inside = within(own.place, own.statement, own.scope, self.borrowed)
             sized = sorted(
                 ((size_of(change, known), change) for change in attempted(inside)), key=_size
             )
             self.work.take(CHANGE * len(sized))
-            made.append((own, part.value, sized))
+            made.append((own, value, sized))
         found = [hit for line in made for hit in self._least(*line, each)]
         for own, value, sized in made if not found else ():
             found += self._least(own, value, _pairs(sized), each)
         return sorted(found, key=lambda hit: hit.rank)
+
+    def _needed(self, each: Intervention) -> Iterator[tuple[LineSlot, np.ndarray]]:
+        """The lines of variables that a line reads, with the value that it needs of each."""
+        departed = self.interventions.under(each)
+        if departed is None or len(each.slot.values) > 1:
+            return
+        slot = departed.slots[0]
+        lines = {own.name: own for own in self.interventions.slots() if len(own.values) == 1}
+        needed = parts(slot.place, slot.place.get(), departed.value, slot.scope)
+        for part in islice(needed, _PARTS):
+            own = lines.get(ast.unparse(part.node))
+            is_other = own is not None and own.statement is not slot.statement
+            if own is not None and is_other and not same(own.value, part.value):
+                yield own, part.value
+
+    def first(self, wrong: tuple[str, ...]) -> ast.stmt | None:
+        """The first line without doubt of which another value puts these right.
+
+        Or one that sets what it reads, where that is to be a right value and is another.
+        """
+        found = [each for each in self._known(wrong) if not self._doubt(each)]
+        pool = self.interventions.derivations[0].pool
+        for own, value in self._needed(found[0]) if found else ():
+            if pool.has(value):
+                return own.statement
+        return found[0].slot.statement if found else None
 
     def _least(
         self,

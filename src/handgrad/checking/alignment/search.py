@@ -201,11 +201,16 @@ class SourceSearch:
         return not_linear(self.pieces, self.trials, name)
 
     def departing(self, name: str) -> ast.stmt | None:
-        """The first line that this gradient, and none that is right, is made from by a value that
-        the derived backward has not, out of values that it has; None where there is none.
+        """The first line of which another value puts this gradient right; None where there is none.
+
+        Else that which it, and none that is right, is made from by a value that the derived
+        backward has not, out of values that it has.
         """
         if self.standing is None:
             return None
+        first = self.departures.first((name,)) if self.departures is not None else None
+        if first is not None:
+            return first
         unknown: set[str] = set()
         constants: set[str] = set()
         asked: set[ast.stmt] = set()
@@ -447,6 +452,6 @@ class SourceSearch:
         return replace(hit, size=size_of(hit.change, {}) + counts)
 
 
-def _least(hit: Hit) -> tuple[int, int]:
-    """The rank of a change by the gradients that it puts right and its words alone."""
-    return -len(hit.covers), round(hit.words)
+def _least(hit: Hit) -> tuple[int, int, tuple[float, ...]]:
+    """The rank of a change by the gradients that it puts right and its words first."""
+    return -len(hit.covers), round(hit.words), hit.rank
