@@ -178,3 +178,26 @@ def test_the_line_that_departs_in_the_first_round_is_told(tmp_path: Path) -> Non
         if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "dz[t]"
     )
     assert {fault.line for fault in report.faults} == {line}
+
+
+SLOPED = """
+import numpy as np
+
+
+def forward(x):
+    e = np.exp(x)
+    return e / (1 + e) * np.cos(x), (x, e)
+
+
+def backward(dy, cache):
+    x, e = cache
+    s = e / (1 + e)
+    slope = s * (1 - s) * np.cos(x) - s * np.sin(x)
+    dx = dy * slope
+    return dx
+"""
+
+
+def test_what_a_line_needs_of_another_says_where_it_is_wrong(tmp_path: Path) -> None:
+    right, wrong = "s * (1 - s) * np.cos(x) - s * np.sin(x)", "0.3 * s + 0.1"
+    assert checked(SLOPED, right, wrong, tmp_path, normal(5, 3)) == {0}

@@ -50,14 +50,17 @@ class Work:
             self._is_late, self._next_look = time.process_time() > self._end, now + _LOOK
         return self._is_late
 
+    def part(self, share: int) -> float:
+        """What is done by the count when one of so many shares of the work that is left is."""
+        return self.done + (self._most - self.done) / share
+
     @contextmanager
     def hurried(self, share: int) -> Iterator[None]:
         """A block that has one of so many shares of the work that is left.
 
         No more than a block around it, but for one that has all of it.
         """
-        before = self._limit
-        own = self.done + (self._most - self.done) / share
+        before, own = self._limit, self.part(share)
         self._limit = own if share == 1 else min(own, before)
         try:
             yield

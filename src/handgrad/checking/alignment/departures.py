@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -129,12 +130,11 @@ class Departures:
 
         They are looked for in less work than there is, so that some is left for their changes.
         """
-        with self.work.hurried(_LOOKED_FOR):
-            for each in self._one_by_one(wrong):
-                if self.work.over():
-                    break
-                if each.slot.name and len(each.covers) == len(wrong) and not self._doubt(each):
-                    yield each
+        for each in self._one_by_one(wrong, self.work.part(_LOOKED_FOR)):
+            if self.work.over():
+                break
+            if each.slot.name and len(each.covers) == len(wrong) and not self._doubt(each):
+                yield each
         for each in sorted(_of_most(self._found[wrong][0]), key=self._doubt):
             if self.work.over():
                 break
@@ -143,7 +143,8 @@ class Departures:
     def _doubt(self, each: Intervention) -> int:
         if not self.interventions.is_right(each.slot):
             return 0
-        if self.interventions.is_named(each.slot, each.right):
+        # A value of forward is right by chance more often, as 1 − y is.
+        if self.interventions.is_named(each.slot, each.right) or each.right.is_local:
             return 1
         return 3 if self.interventions.holds_its_name(each.slot) else 2
 
@@ -168,10 +169,17 @@ class Departures:
         }
 
     def lines_of(self, wrong: tuple[str, ...]) -> dict[str, ast.stmt]:
-        """For gradients the line that puts them right with the value which the derivation has."""
-        made = (each for each in self._so_far(wrong) if each.slot.name)
-        known = sorted(made, key=self._doubt, reverse=True)
-        return {name: each.slot.statement for each in known for name in each.covers}
+        """For gradients the first line without doubt that another value of puts them right.
+
+        Or one that sets what it reads, where that is to be a right value and is another.
+        """
+        found = [each for each in self._so_far(wrong) if each.slot.name and not self._doubt(each)]
+        pool = self.interventions.derivations[0].pool
+        lines: dict[str, ast.stmt] = {}
+        for each in found[::-1]:
+            needed = (own.statement for own, value in self._needed(each) if pool.has(value))
+            lines |= dict.fromkeys(each.covers, next(needed, each.slot.statement))
+        return lines
 
     def forget(self) -> None:
         """Let lines be tried anew, where one has been changed."""
@@ -186,8 +194,13 @@ class Departures:
         """Those that have been found where they were looked for, in the work that there was."""
         return _of_most(self._found[wrong][0] if wrong in self._found else self._one_by_one(wrong))
 
-    def _one_by_one(self, wrong: tuple[str, ...]) -> Iterator[Intervention]:
-        """The interventions that put any right, each looked for as it is asked for."""
+    def _one_by_one(
+        self, wrong: tuple[str, ...], until: float = math.inf
+    ) -> Iterator[Intervention]:
+        """The interventions that put any right, each looked for as it is asked for.
+
+        until: the work at which no more are looked for.
+        """
         if wrong not in self._found:
             self._found[wrong] = [], iter(self.interventions.slots())
         found, rest = self._found[wrong]
@@ -196,7 +209,8 @@ class Departures:
             while i < len(found):
                 yield found[i]
                 i += 1
-            slot = None if self.work.over() else next(rest, None)
+            is_over = self.work.over() or self.work.done >= until
+            slot = None if is_over else next(rest, None)
             if slot is None:
                 return
             found += attempted(self.interventions.of(slot, wrong))
@@ -269,28 +283,33 @@ class Departures:
 
         The line that reads it has a right value then.
         """
-        departed = self.interventions.under(each)
-        if departed is None or len(each.slot.values) > 1:
-            return []
-        slot = departed.slots[0]
-        lines = {own.name: own for own in self.interventions.slots() if len(own.values) == 1}
-        needed = parts(slot.place, slot.place.get(), departed.value, slot.scope)
         made: list[tuple[LineSlot, np.ndarray, list[tuple[float, Change]]]] = []
-        for part in islice(needed, _PARTS):
-            own = lines.get(ast.unparse(part.node))
-            if own is None or own.statement is slot.statement or same(own.value, part.value):
-                continue
+        for own, value in self._needed(each):
             known = SourceWords()
             inside = within(own.place, own.statement, own.scope, self.borrowed)
             sized = sorted(
                 ((size_of(change, known), change) for change in attempted(inside)), key=_size
             )
             self.work.take(CHANGE * len(sized))
-            made.append((own, part.value, sized))
+            made.append((own, value, sized))
         found = [hit for line in made for hit in self._least(*line, each)]
         for own, value, sized in made if not found else ():
             found += self._least(own, value, _pairs(sized), each)
         return sorted(found, key=lambda hit: hit.rank)
+
+    def _needed(self, each: Intervention) -> Iterator[tuple[LineSlot, np.ndarray]]:
+        """The lines of variables that a line reads, with the value that it needs of each."""
+        departed = self.interventions.under(each)
+        if departed is None or len(each.slot.values) > 1:
+            return
+        slot = departed.slots[0]
+        lines = {own.name: own for own in self.interventions.slots() if len(own.values) == 1}
+        needed = parts(slot.place, slot.place.get(), departed.value, slot.scope)
+        for part in islice(needed, _PARTS):
+            own = lines.get(ast.unparse(part.node))
+            is_other = own is not None and own.statement is not slot.statement
+            if own is not None and is_other and not same(own.value, part.value):
+                yield own, part.value
 
     def _least(
         self,

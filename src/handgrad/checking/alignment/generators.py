@@ -263,7 +263,9 @@ def _of_statement(place: Place, statement: ast.stmt, scope: CallScope) -> Iterat
                 if _is_repeated(statement, scope.function)
                 else "what it was before is lost"
             )
-            for added in (ast.Add(), ast.Sub()):
+            used = (each for each in ast.walk(value) if isinstance(each, type(held)))
+            reads = ast.unparse(held) in map(ast.unparse, used)  # it sets itself on purpose
+            for added in (ast.Add(), ast.Sub()) if not reads else ():
                 new = ast.AugAssign(held, added, value)
                 yield change(new, "term missing", said(held), phrase)
             if isinstance(held, ast.Subscript):

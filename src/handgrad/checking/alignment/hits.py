@@ -35,7 +35,7 @@ class Hit:
         text = self.written
         longer = 0 if text is None else len(text.line) - len(" ".join(text.before))
         is_alone = not is_of_name(self.change)
-        size = round(self.size) + self.piece.in_forward + is_alone
+        size = round(self.size) + self.piece.in_forward + is_alone + self.forgets
         gives_back = isinstance(self.change.statement, ast.Return)
         late = (self.forgets, is_alone, self._is_late, gives_back)
         return -len(self.covers), size, *late, longer

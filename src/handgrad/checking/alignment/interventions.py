@@ -347,6 +347,10 @@ class Interventions:
         is_share = departed.right.use is not None
         values = [slot.left(is_share=is_share) for slot in departed.slots]
         derived = self.derivations[: len(values)]
+        if departed.right.is_local:
+            pairs = zip(derived, values, strict=True)
+            wholes = [each.whole(each.rights[departed.right.number], v) for each, v in pairs]
+            return words(derived, wholes[0][0], [v for _, v in wholes], self.trials.work)
         return words(derived, departed.right, values, self.trials.work) or self._mistaken(
             departed, values
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Callable, Iterable
 from types import CodeType, FrameType
@@ -15,8 +16,8 @@ from handgrad.checking.alignment.pieces import CodePiece, as_it_is
 from handgrad.checking.tensors import as_arrays
 from handgrad.checking.trial import leaves
 
-#: Parts of a function that run in frames of their own.
-_COMPREHENSIONS: Final = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>")
+#: Frames that no call is written for: comprehensions, and what operators and indices run.
+_NO_CALL: Final = re.compile(r"<(?!lambda).*>|__(?!call__).*__")
 #: Elements of all values that are kept.
 _MOST: Final = 2_000_000
 
@@ -37,11 +38,6 @@ def is_copy(statement: ast.stmt) -> bool:
     """Return whether a statement sets a variable to another's value, and computes nothing."""
     plain = (ast.Name, ast.Attribute, ast.Subscript)
     return isinstance(statement, ast.Assign) and isinstance(statement.value, plain)
-
-
-def _is_called(name: str) -> bool:
-    """Return whether a function of this name runs by a call, and not by an operator or an index."""
-    return name == "__call__" or not (name.startswith("__") or name in _COMPREHENSIONS)
 
 
 class LineValues:
@@ -101,7 +97,7 @@ class LineValues:
         name = frame.f_code.co_name
         if event == "return":
             self._note_result(frame, result)
-        elif frame.f_back not in self._open or name in PURE or not _is_called(name):
+        elif frame.f_back not in self._open or name in PURE or _NO_CALL.fullmatch(name):
             return None
         frame.f_trace_lines = False
         return self._watch_call

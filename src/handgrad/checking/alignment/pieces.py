@@ -45,6 +45,8 @@ class Call:
     times: int = 0
     #: The arguments of its first call, as they came in.
     given: dict[str, Any] = field(default_factory=dict)
+    #: The results of calls that its lines made last, by their text.
+    results: dict[str, Any] = field(default_factory=dict)
 
 
 def is_users(code: CodeType) -> bool:

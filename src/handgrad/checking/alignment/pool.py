@@ -184,6 +184,10 @@ class SweptForward:
 
     def is_local(self, right: Right) -> bool:
         """Return whether a derivative times dy, spread over further axes, is the gradient."""
+        return self.spread(right) is not None
+
+    def spread(self, right: Right) -> np.ndarray | None:
+        """The dy, spread over further axes, with which a derivative is the gradient."""
         (seed,) = self._seeds.values()
         own, whole = self.value(right), self.gradients[id(right.node)].value
         dy = np.asarray(seed.value)
@@ -191,10 +195,18 @@ class SweptForward:
             spread = dy.reshape((*dy.shape, *[1] * more))
             try:
                 if _is_close(own * spread, whole) and not _is_close(own, whole):
-                    return True
+                    return spread
             except ValueError:  # no shape for both
                 continue
-        return False
+        return None
+
+    def whole(self, right: Right, value: np.ndarray) -> tuple[Right, np.ndarray]:
+        """A gradient for the derivative that dy is multiplied by, and so for what stands there."""
+        spread = self.spread(right) if right.is_local else None
+        if spread is None:
+            return right, value
+        every = (each for each in self.rights if each.node is right.node and each.is_gradient)
+        return next(each for each in every if not each.is_local), value * spread
 
     def over_rounds(self, number: int) -> list[tuple[Right, ...]]:
         """The values that a loop of so many rounds makes at one line, first round to last."""

@@ -263,8 +263,10 @@ def _flows(place: Place) -> bool:
 
 
 def _owner(place: Place) -> ast.expr | None:
-    """The object of a method that is given what stands at a place: a list never holds itself."""
+    """What never stands at a place: the object of a method, and what is there otherwise."""
     match place.parent:
+        case ast.IfExp(_, then, otherwise):
+            return otherwise if place.field == "body" else then
         case ast.Call(ast.Attribute(owner)):
             return owner
     return None

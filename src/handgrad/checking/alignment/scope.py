@@ -31,7 +31,7 @@ class CallScope:
     """
 
     def __init__(self, function: Function, call: Call, results: Results = NO_RESULTS) -> None:
-        self.function, self.call, self.results = function, call, results
+        self.function, self.call, self.results = function, call, {**call.results, **results}
         self._values: dict[str, Any] = {}
 
     def with_names(self, others: Mapping[str, Any]) -> CallScope:

@@ -452,6 +452,6 @@ class SourceSearch:
         return replace(hit, size=size_of(hit.change, SourceWords()) + counts)
 
 
-def _least(hit: Hit) -> tuple[int, int]:
-    """The rank of a change by the gradients that it puts right and its words alone."""
-    return -len(hit.covers), round(hit.words)
+def _least(hit: Hit) -> tuple[int, int, tuple[float, ...]]:
+    """The rank of a change by the gradients that it puts right and its words first."""
+    return -len(hit.covers), round(hit.words), hit.rank

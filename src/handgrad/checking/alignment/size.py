@@ -35,10 +35,12 @@ def size_of(change: Change, known: SourceWords) -> float:
 
 
 def _factors(node: ast.AST) -> float:
-    """The number of an expression's factors, those that divide included."""
+    """The number of an expression's factors, and one for all that it is divided by."""
     match node:
-        case ast.BinOp(left, ast.Mult() | ast.Div() | ast.MatMult(), right):
+        case ast.BinOp(left, ast.Mult() | ast.MatMult(), right):
             return _factors(left) + _factors(right)
+        case ast.BinOp(left, ast.Div()):
+            return _factors(left) + 1.0
         case ast.Constant(1 | 1.0):
             return 0.0
     return 1.0

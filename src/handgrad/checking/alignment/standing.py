@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking.alignment.changes import Change
+from handgrad.checking.alignment.evaluating import results_of
 from handgrad.checking.alignment.lines import called, is_copy
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.pool import SweptForward
@@ -23,7 +24,7 @@ _MISCALLED: Final = 1.0
 _DEPARTING: Final = 2.0
 _MOVED: Final = 2.0
 #: The words more of a line that departs in spite of the change that is made to it.
-_OWN: Final = 1.0
+_OWN: Final = 2.0
 
 #: The values that lines make, round by round.
 Made = Mapping[Any, list[np.ndarray]]
@@ -53,6 +54,9 @@ class Standing:
         lines, other = (self.trials.line_values(self.pieces, draw) for draw in (0, 1))
         self._values: Made = lines.values
         self._made = lines.made
+        for function, call in (own for piece in self.pieces for own in piece.regions):
+            for line in (each for each in ast.walk(function) if each in lines.results):
+                call.results.update(results_of(line, lines.results[line][-1]))
         #: Lines of dy: a value of forward is right by chance more often, as 1 − y is.
         self._of_dy: set[ast.AST] = {
             line
@@ -108,13 +112,15 @@ class Standing:
             with piece.in_force(code):
                 values: Made = self.trials.line_values(self.pieces).values
         except Exception:
-            return 0.0, False
+            return sum(self._counts.values()), False
         counts, own = self._judged(values), change.statement
-        still = {line: counts.get(line, 0.0) for line, count in self._counts.items() if count}
+        # A line that is run no more, for it is in another branch, is as wrong as it was.
+        known = {own: 0.0} | counts
+        still = {line: known.get(line, count) for line, count in self._counts.items() if count}
         departs, settles = still.get(own, 0.0) >= _DEPARTING, own in still and not counts.get(own)
         was_right = own in self._of_dy and self.is_right(own)
         moved = was_right and not _is_alike(self._values[own], values.get(own, []))
-        whole = sum(still.values()) + _MOVED * moved + _OWN * (departs - settles)
+        whole = sum(still.values()) + _MOVED * moved + _OWN * departs
         return whole, settles
 
 
@@ -124,6 +130,7 @@ def _on_its_line(change: Change) -> Change:
     for each in ast.walk(new) if isinstance(new, ast.expr) else ():
         if isinstance(each, ast.expr):
             each.lineno = each.end_lineno = change.statement.lineno
+            each.col_offset = each.end_col_offset = 0
     return replace(change, new=new)
 
 
