@@ -15,10 +15,10 @@ import numpy as np
 
 from handgrad.checking.alignment.bounded import LoopLines
 from handgrad.checking.alignment.changes import Change
+from handgrad.checking.alignment.checked import checked_memory
 from handgrad.checking.alignment.kept import StateBefore, TooMuchError
 from handgrad.checking.alignment.lines import LineValues
 from handgrad.checking.alignment.pieces import CodePiece
-from handgrad.checking.alignment.scatter import checked_scatters
 from handgrad.checking.alignment.watched import WatchedTarget
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.trial import (
@@ -224,7 +224,7 @@ class Trials:
             np.errstate(all="ignore"),
             redirect_stdout(quiet),
             redirect_stderr(quiet),
-            checked_scatters(),
+            checked_memory(),
         ):
             warnings.simplefilter("ignore")
             yield
