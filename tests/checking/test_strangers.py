@@ -12,6 +12,7 @@ import pytest
 
 import handgrad as hg
 from handgrad.checking.alignment.checked import checked_memory
+from handgrad.cli.requests import Request, outcome_of
 from handgrad.importing import module_of
 
 
@@ -372,3 +373,27 @@ def pool_back(dy: Any, cache: Any) -> Any:
 def test_a_stride_that_one_of_two_axes_lacks() -> None:
     (fault,) = hg.check((pool, pool_back), n(2, 4, 6)).faults
     assert "left = j * stride" in fault.diff, str(fault)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_a_layer_of_tensors_is_judged_in_float64(share: float, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    file = tmp_path / f"layer_of_tensors_{int(10 * share)}.py"
+    file.write_text(
+        "import torch\n"
+        "class Linear:\n"
+        "    def __init__(self, n):\n"
+        "        self.w = torch.randn(n, 2)\n"
+        "        self.params = [self.w]\n"
+        "    def forward(self, x):\n"
+        "        self.x = x\n"
+        "        return x @ self.params[0] + torch.ones(2)\n"
+        "    def backward(self, dy):\n"
+        f"        self.dw = {share} * self.x.T @ dy\n"
+        "        return dy @ self.w.T\n"
+    )
+    outcome = outcome_of(Request(f"{file}:Linear", constructor=["n=3"], shapes=["x=5,3"]))
+    # Made outside of a check, its weights are of float32, and meet inputs of float64.
+    for report in (outcome.report, hg.check(module_of(str(file)).Linear(3), n(5, 3))):
+        assert {row.gradient for row in report.gradients} == {"x", "w"}
+        assert report.verdict == ("right" if share == 1.0 else "wrong"), str(report)
