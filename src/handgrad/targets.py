@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from handgrad.default_type import default_type
 from handgrad.errors import ArgumentError
 from handgrad.importing import NoModuleError, module_of
 from handgrad.ops import OPS
@@ -363,7 +364,8 @@ class Maker:
         try:
             for key, each in self.settings.items():
                 given[key] = _meant(each, named.get(key), module)
-            value = kind(**given)
+            with default_type():
+                value = kind(**given)
         except Exception as error:
             first = (str(error).splitlines() or ["no message"])[0]
             raise ArgumentError(

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import handgrad as hg
-from handgrad.checking.alignment.scatter import checked_scatters
+from handgrad.checking.alignment.checked import checked_memory
+from handgrad.cli.requests import Request, outcome_of
 from handgrad.importing import module_of
 
 
@@ -312,8 +313,87 @@ def test_what_is_scattered_has_no_more_axes_than_its_places() -> None:
         places: Any = (slice(None), np.zeros((3, 4), int))
         np.add.at(np.zeros((2, 2)), places, values)
 
-    with checked_scatters():
+    with checked_memory():
         at_places(np.ones((2, 3, 4)))
         with pytest.raises(ValueError, match="more than 3 axes"):
             at_places(np.ones((2, 3, 1, 3, 5)))
     assert isinstance(np.add, np.ufunc)
+
+
+def test_a_view_stays_within_its_array() -> None:
+    x = np.arange(12.0).reshape(3, 4)[:, 1:]
+    with checked_memory():
+        view = np.lib.stride_tricks.as_strided(x, (2, 2, 2), (32, 32, 8))
+        assert np.array_equal(view[1, 1], x[2, :2])
+        with pytest.raises(ValueError, match="beyond the array"):
+            np.lib.stride_tricks.as_strided(x, (3, 2, 2), (32, 32, 8))
+
+
+class Windows:
+    """The mean of every window of two, and a mistake in the factor of its backward."""
+
+    def forward(self, x: Any) -> Any:
+        self.x = x
+        shape, step = (len(x), x.shape[1] - 1, 2), (*x.strides, x.strides[1])
+        return np.lib.stride_tricks.as_strided(x, shape, step).mean(2)
+
+    def backward(self, dy: Any) -> Any:
+        dx = np.zeros_like(self.x)
+        dx[:, :-1] += dy / 2
+        dx[:, 1:] += dy / 3
+        return dx
+
+
+def test_a_pass_with_strides_is_searched() -> None:
+    (fault,) = hg.check(Windows(), n(4, 5)).faults
+    assert "dx[:, 1:] += dy / 2" in fault.diff
+
+
+def pool(x: Any, stride: int = 2) -> Any:
+    y = np.zeros((len(x), x.shape[1] // stride, x.shape[2] // stride))
+    for i in range(y.shape[1]):
+        for j in range(y.shape[2]):
+            y[:, i, j] = x[:, i * stride : i * stride + 2, j * stride : j * stride + 2].max((1, 2))
+    return y, (x, stride)
+
+
+def pool_back(dy: Any, cache: Any) -> Any:
+    x, stride = cache
+    dx = np.zeros_like(x)
+    for i in range(dy.shape[1]):
+        for j in range(dy.shape[2]):
+            top = i * stride
+            left = j
+            window = x[:, top : top + 2, left : left + 2]
+            mask = window == window.max((1, 2), keepdims=True)
+            dx[:, top : top + 2, left : left + 2] += mask * dy[:, i, j, None, None]
+    return dx
+
+
+def test_a_stride_that_one_of_two_axes_lacks() -> None:
+    (fault,) = hg.check((pool, pool_back), n(2, 4, 6)).faults
+    assert "left = j * stride" in fault.diff, str(fault)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_a_layer_of_tensors_is_judged_in_float64(share: float, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    file = tmp_path / f"layer_of_tensors_{int(10 * share)}.py"
+    file.write_text(
+        "import torch\n"
+        "class Linear:\n"
+        "    def __init__(self, n):\n"
+        "        self.w = torch.randn(n, 2)\n"
+        "        self.params = [self.w]\n"
+        "    def forward(self, x):\n"
+        "        self.x = x\n"
+        "        return x @ self.params[0] + torch.ones(2)\n"
+        "    def backward(self, dy):\n"
+        f"        self.dw = {share} * self.x.T @ dy\n"
+        "        return dy @ self.w.T\n"
+    )
+    outcome = outcome_of(Request(f"{file}:Linear", constructor=["n=3"], shapes=["x=5,3"]))
+    # Made outside of a check, its weights are of float32, and meet inputs of float64.
+    for report in (outcome.report, hg.check(module_of(str(file)).Linear(3), n(5, 3))):
+        assert {row.gradient for row in report.gradients} == {"x", "w"}
+        assert report.verdict == ("right" if share == 1.0 else "wrong"), str(report)

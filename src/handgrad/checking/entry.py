@@ -25,6 +25,7 @@ from handgrad.checking.sample_inputs import Setup
 from handgrad.checking.subject import CheckedTarget
 from handgrad.checking.tensors import as_arrays
 from handgrad.checking.trial import raised
+from handgrad.default_type import default_type
 from handgrad.dispatch.values import shown
 from handgrad.errors import ArgumentError, HandgradError
 from handgrad.seeding import seeded
@@ -79,7 +80,8 @@ def check(
     setups = _setups(target, arrays, op, options, rng)
     subject = CheckedTarget(target, op, wrt, own_inputs=bool(inputs))
     checker = Checker(subject, seed, rng)
-    with seeded(0), noted() as dropped, warnings.catch_warnings(), np.errstate(all="ignore"):
+    quiet = (warnings.catch_warnings(), np.errstate(all="ignore"))
+    with seeded(0), noted() as dropped, default_type(), quiet[0], quiet[1]:
         warnings.simplefilter("ignore")
         try:
             return replace(checker.report(setups), dropped=tuple(dropped))

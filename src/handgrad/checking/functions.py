@@ -26,7 +26,7 @@ from handgrad.checking.given import Given
 from handgrad.checking.object_functions import Called, stateless, with_attributes
 from handgrad.checking.op_functions import name_of, of_op, unwritten
 from handgrad.checking.optimizers import with_optimizers
-from handgrad.checking.prepared import in_training, prepared
+from handgrad.checking.prepared import in_float64, in_training, prepared
 from handgrad.checking.trial import leaves, like_nested, random_like, same_outputs
 from handgrad.differences.layers import of_layer
 from handgrad.errors import ArgumentError
@@ -129,7 +129,7 @@ def _of_pair(
         methods = _functions(target, None)
     forward, backward = methods
     taken = {name: unwritten(value) for name, value in accepted(forward, options).items()}
-    methods, remark = in_training(methods)
+    methods, remark = in_training(in_float64(methods))
     if given.is_plain:
         methods = prepared(methods, arrays, taken)
         forward, backward = methods = with_optimizers(methods, owner_of(*methods))

@@ -20,6 +20,7 @@ from handgrad.checking.trial import (
     raised,
     run,
 )
+from handgrad.default_type import default_type
 from handgrad.dispatch import engine
 from handgrad.forward_backward import ForwardBackward
 
@@ -51,7 +52,8 @@ def precision_faults(
         return Found([], [], [], applies=False)  # it has been judged in float32 all along
     narrow = {name: _float32(array) for name, array in arrays.items()}
     try:
-        done = run(functions, narrow, rng)
+        with default_type("float32"):
+            done = run(functions, narrow, rng)
     except TrialFault as refused:
         return Found([], [_in_float32(refused.fault)], [], applies=False)
     for y in leaves(done.y):

@@ -6,6 +6,7 @@ Frameworks of layers give each its input shape as a network is put together, by 
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +16,8 @@ from typing import Any, Final
 import numpy as np
 
 from handgrad.checking.attributes import owner_of
-from handgrad.checking.object_arrays import twin_of
+from handgrad.checking.object_arrays import twin_of, values_of
+from handgrad.checking.tensors import is_tensor
 from handgrad.checking.trial import leaves
 from handgrad.seeding import seeded
 
@@ -92,6 +94,19 @@ def in_training(methods: Pair) -> tuple[Pair, str]:
     vars(twin).update(dict.fromkeys(modes, True))
     forward, backward = (MethodType(each.__func__, twin) for each in methods)  # type: ignore[attr-defined]
     return (forward, backward), f"self.{modes[0]} is False: judged is what it gives in training"
+
+
+def in_float64(methods: Pair) -> Pair:
+    """The methods of a copy of their object whose tensors are of float64, as the inputs are."""
+    owner = owner_of(*methods)
+    held = () if owner is None else values_of(owner)
+    narrow = [each for _, each in held if is_tensor(each) and each.dtype.itemsize == 4]
+    floats = [each for each in narrow if each.is_floating_point()]
+    if not floats:
+        return methods
+    twin = copy.deepcopy(owner, {id(each): each.detach().double() for each in floats})
+    forward, backward = (MethodType(each.__func__, twin) for each in methods)  # type: ignore[attr-defined]
+    return forward, backward
 
 
 def _runs(forward: Callable[..., Any], arrays: Sequence[Any], options: Mapping[str, Any]) -> bool:

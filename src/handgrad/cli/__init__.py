@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from typing import Any
@@ -19,6 +20,9 @@ def main() -> None:
     a fault of handgrad: a sentence, a report in the temporary folder, and exit code 70.
     """
     open_streams()
+    if "check" in sys.argv[1:2]:
+        # What PyTorch would compile stays in Python, where its lines are seen and changed.
+        os.environ.setdefault("PYTORCH_JIT", "0")
     warnings.showwarning = _show_warning
     interrupts = Interrupts()
     try:

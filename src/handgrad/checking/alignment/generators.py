@@ -374,6 +374,7 @@ def _insertions(
         if array is None and (scope.value(node) is not None or _is_owner(place, node)):
             continue
         if array is not None and array.dtype.kind == "i" and not array.ndim:
+            yield from _strides(place, node, statement, scope)
             continue
         is_part = isinstance(place.parent, ast.BinOp) or is_branch(place)
         # A mask by x² < 1 is one by |x| < 1, but nobody means it.
@@ -393,6 +394,19 @@ def _insertions(
             case ast.AugAssign(ast.Subscript() as target) if array is not None:
                 for each in attempted(windows(node, array, target, borrowed, scope)):
                     yield replace(varied(place, each, statement, scope), words=_WINDOW)
+
+
+def _strides(place: Place, node: ast.expr, statement: Any, scope: CallScope) -> Iterator[Change]:
+    """The number of a round kept as a place, `i * stride`, as another of the function is."""
+    if not isinstance(node, ast.Name) or not isinstance(place.parent, ast.Assign):
+        return
+    products = (each for each in ast.walk(scope.function) if isinstance(each, ast.BinOp))
+    steps = {ast.unparse(e.right): e.right for e in products if isinstance(e.op, ast.Mult)}
+    for text, step in steps.items():
+        value = scope.array(step)
+        if value is not None and value.dtype.kind == "i" and not value.ndim and value > 1:
+            new, phrase = ast.BinOp(node, ast.Mult(), step), f"the factor {said(step)} is missing"
+            yield Change(place, new, "factor missing", text, f"{phrase} in {said(node)}", statement)
 
 
 def _is_reshaped(place: Place) -> bool:

@@ -47,6 +47,8 @@ _ATTRIBUTES: Final = frozenset(
         *("load", "loadtxt", "genfromtxt", "cuda", "_getframe", "pure_callback", "io_callback"),
     }
 )
+#: Those of them that look at what they are given while a line is changed.
+_CHECKED: Final = frozenset({"as_strided"})
 #: Built-in functions that do.
 _GLOBALS: Final = frozenset(
     {
@@ -100,7 +102,7 @@ class _Named:
 
     def lead_out(self) -> bool:
         unknown = [each for each in self.imported if not (_is_sound(each) or _is_users(each))]
-        named = self.attributes & _ATTRIBUTES or self.globals & _GLOBALS
+        named = (self.attributes - _CHECKED) & _ATTRIBUTES or self.globals & _GLOBALS
         return bool(named or unknown or self.sets_strides)
 
     def every(self) -> set[str]:

@@ -15,10 +15,10 @@ import numpy as np
 
 from handgrad.checking.alignment.bounded import LoopLines
 from handgrad.checking.alignment.changes import Change
+from handgrad.checking.alignment.checked import checked_memory
 from handgrad.checking.alignment.kept import StateBefore, TooMuchError
 from handgrad.checking.alignment.lines import LineValues
 from handgrad.checking.alignment.pieces import CodePiece
-from handgrad.checking.alignment.scatter import checked_scatters
 from handgrad.checking.alignment.watched import WatchedTarget
 from handgrad.checking.hypotheses import Draw
 from handgrad.checking.trial import (
@@ -219,7 +219,7 @@ class Trials:
         """A run of which what it leaves and prints is as if it had not been."""
         self._begin(draw)
         silent = nullcontext() if self._is_silent else self.silence()
-        with self.kept.put_back(), silent, checked_scatters():
+        with self.kept.put_back(), silent, checked_memory():
             yield
 
     @contextmanager
