@@ -37,6 +37,8 @@ _IN_WORDS: Final = 20.0
 _GUESSES: Final = 3
 #: The share of the work in which lines are looked for.
 _LOOKED_FOR: Final = 6
+#: The share of the work that is left in which one line is told in words.
+_ONE_LINE: Final = 16
 #: The words more that a change of another kind may have.
 _WORD: Final = 1
 #: Parts of a line's expression that are solved for, to change the lines which set them.
@@ -211,7 +213,8 @@ class Departures:
         departed = self.interventions.under(each)
         if departed is None or departed.value.size != departed.slots[0].value.size:
             return []
-        told = self.interventions.told(departed)
+        with self.work.hurried(_ONE_LINE):
+            told = self.interventions.told(departed)
         if told is None:
             return []
         kind, part, phrase = told
@@ -291,12 +294,13 @@ class Departures:
             if own is not None and is_other and not same(own.value, part.value):
                 yield own, part.value
 
-    def first(self, wrong: tuple[str, ...]) -> ast.stmt | None:
-        """The first line without doubt of which another value puts these right.
+    def first(self, name: str) -> ast.stmt | None:
+        """The first line without doubt that was found to put a gradient right by another value.
 
         Or one that sets what it reads, where that is to be a right value and is another.
         """
-        found = [each for each in self._known(wrong) if not self._doubt(each)]
+        every = (each for own, _ in self._found.values() for each in own if name in each.covers)
+        found = [each for each in _of_most([*every]) if not self._doubt(each)]
         pool = self.interventions.derivations[0].pool
         for own, value in self._needed(found[0]) if found else ():
             if pool.has(value):

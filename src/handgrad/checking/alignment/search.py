@@ -208,7 +208,7 @@ class SourceSearch:
         """
         if self.standing is None:
             return None
-        first = self.departures.first((name,)) if self.departures is not None else None
+        first = self.departures.first(name) if self.departures is not None else None
         if first is not None:
             return first
         unknown: set[str] = set()
