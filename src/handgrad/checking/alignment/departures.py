@@ -38,6 +38,8 @@ _IN_WORDS: Final = 20.0
 _GUESSES: Final = 3
 #: The share of the work in which lines are looked for.
 _LOOKED_FOR: Final = 6
+#: The share of the work that is left in which one line is told in words.
+_ONE_LINE: Final = 16
 #: The words more that a change of another kind may have.
 _WORD: Final = 1
 #: Parts of a line's expression that are solved for, to change the lines which set them.
@@ -231,7 +233,8 @@ class Departures:
         departed = self.interventions.under(each)
         if departed is None or departed.value.size != departed.slots[0].value.size:
             return []
-        told = self.interventions.told(departed)
+        with self.work.hurried(_ONE_LINE):
+            told = self.interventions.told(departed)
         if told is None:
             return []
         kind, part, phrase = told
