@@ -15,6 +15,7 @@ HELPERS: Final = {
     "absent",
     "arrays",
     "console",
+    "default_type",
     "elsewhere",
     "errors",
     "escaping",

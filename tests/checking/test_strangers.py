@@ -397,3 +397,62 @@ def test_a_layer_of_tensors_is_judged_in_float64(share: float, tmp_path: Path) -
     for report in (outcome.report, hg.check(module_of(str(file)).Linear(3), n(5, 3))):
         assert {row.gradient for row in report.gradients} == {"x", "w"}
         assert report.verdict == ("right" if share == 1.0 else "wrong"), str(report)
+
+
+class Descends:
+    """The first layer of a network: goes back along its weights alone, and returns nothing."""
+
+    def __init__(self, share: float) -> None:
+        self.filters, self.share = n(3, 4), share
+
+    def forward(self, image: Any) -> Any:
+        self.last = image
+        return image @ self.filters
+
+    def backprop(self, d_L_d_out: Any, learn_rate: float) -> None:
+        self.filters -= learn_rate * self.share * self.last.T @ d_L_d_out
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_a_first_layer_that_steps_along_its_weights(share: float) -> None:
+    report = hg.check(Descends(share), n(5, 3))
+    assert report.unjudged == ("image",)
+    assert report.verdict == ("right" if share == 1.0 else "wrong"), str(report)
+
+
+def test_a_call_that_does_not_fit_names_no_line_of_ours() -> None:
+    def backward(dy: Any, a: Any, b: Any, c: Any) -> Any:
+        return dy
+
+    report = hg.check((lambda x: (np.tanh(x), x), backward), n(4, 3))
+    assert "line" not in str(report).partition("raises")[2], str(report)
+
+
+class Sized:
+    """An array that keeps its shape beside, and goes back by it."""
+
+    def __init__(self, data: Any, made_of: tuple[Sized, ...] = ()) -> None:
+        self.data, self.shape, self._prev = data, np.shape(data), made_of
+        self.grad = np.zeros(self.shape)
+        self._backward: Callable[[], None] = lambda: None
+
+    def __mul__(self, other: Any) -> Sized:
+        other = other if isinstance(other, Sized) else Sized(np.asarray(other))
+        out = Sized(self.data * other.data, (self, other))
+
+        def back() -> None:
+            self.grad += (other.data * out.grad).reshape(self.shape)
+            if other.shape == self.shape:
+                other.grad += self.data * out.grad
+
+        out._backward = back
+        return out
+
+    def backward(self, grad: Any) -> None:
+        self.grad = grad
+        self._backward()
+
+
+def test_a_tape_of_another_size_is_made_anew() -> None:
+    report = hg.check(Sized, n(4, 3))
+    assert report.ok, str(report)

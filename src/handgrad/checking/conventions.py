@@ -216,6 +216,8 @@ def _fitting(
     wanted = chosen(several, arrays, floats, likely)
     if wanted is None:
         return None
+    if not wanted:  # it leaves the gradients of parameters, or steps along them, and no other
+        return replace(convention, wanted=()) if has_owner and "dy" in convention.roles else None
     is_whole = {i for i in likely if np.ndim(arrays[i])} <= {*wanted}
     return replace(convention, wanted=wanted) if is_whole or "dy" not in convention.roles else None
 

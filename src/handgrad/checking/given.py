@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,7 +143,16 @@ def tape_data(value: Any) -> str | None:
 
 
 def on_tape(leaf: Leaf, array: Any) -> Any:
-    """A new tape of the same kind that holds this array, as if nothing had been computed yet."""
+    """A new tape of the same kind that holds this array, as if nothing had been computed yet.
+
+    One of another shape is made anew where that can be done, as it may keep its shape beside.
+    """
+    if np.shape(array) != np.shape(getattr(leaf.tape, leaf.attribute)):
+        with suppress(Exception):
+            made = type(leaf.tape)(np.array(array))
+            if hasattr(made, "requires_grad"):
+                made.requires_grad = leaf.tape.requires_grad
+            return made
     tape = copy.deepcopy(leaf.tape)
     is_array = isinstance(getattr(leaf.tape, leaf.attribute), np.ndarray)
     setattr(tape, leaf.attribute, array if is_array or np.ndim(array) else np.float64(array))

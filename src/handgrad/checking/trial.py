@@ -274,7 +274,7 @@ def raised(what: str, error: BaseException) -> Fault:
 
 
 def _line_of(error: BaseException) -> str:
-    """The line of the user's code that was reached last; if there is none, that of ours."""
+    """The line of the user's code that was reached last; none of ours, which says nothing."""
     ours = str(Path(__file__).parents[1])
     frames = [
         frame
@@ -287,7 +287,7 @@ def _line_of(error: BaseException) -> str:
     # The user's own function is below ours, and the script or test that called us above.
     is_theirs = bool(own) and any(each.filename.startswith(ours) for each in frames[: -len(below)])
     frame = own[-1] if is_theirs else frames[-1] if frames else None
-    if frame is None:
+    if frame is None or frame.filename.startswith(ours):
         return ""
     file = Path(frame.filename)
     return f" (line {frame.lineno} of {file.name})" if file.is_file() else f" (line {frame.lineno})"
