@@ -52,7 +52,7 @@ from handgrad.layers import Layer
 #: The method for gradients where differences at the point itself say nothing.
 BESIDE: Final = "gradients beside the point"
 #: Seconds of work on changes of the source, in all searches of one check.
-_SEARCHED: Final = 8.0
+_SEARCHED: Final = 6.0
 #: The error of a gradient, relative, that a guard against a division by 0 excuses: so much at most,
 #: and so many times the guard.
 _GUARDED: Final = 1e-4

@@ -99,6 +99,10 @@ class Right:
         return self.node if self.use is None or self.is_rest else self.use
 
 
+def _last_first(right: Right) -> tuple[bool, int]:
+    return right.is_local, -right.number
+
+
 class SweptForward:
     """A forward as it was called, swept back from dy: all that a right backward may compute."""
 
@@ -144,7 +148,11 @@ class SweptForward:
             if id(node) in self.derivatives:
                 self.rights.append(Right(len(self.rights), node, True, is_local=True))
                 self._values.append(self.derivatives[id(node)].value)
-        self._last_first = sorted(self.rights, key=lambda each: (each.is_local, -each.number))
+        #: Whole gradients by the plain names of what they are of, the last first.
+        self._by_name: dict[str, list[Right]] = {}
+        for each in sorted(self.rights, key=_last_first):
+            if each.is_gradient and each.use is None:
+                self._by_name.setdefault(plain(each.node.name), []).append(each)
         self.pool = RightValues(
             [*map(self.value, self.rights), *(node.value for node in self.world.known.values())]
         )
@@ -274,9 +282,8 @@ class SweptForward:
     def called(self, name: str) -> Iterator[Right]:
         """The whole gradients of what a variable's name is called after, the last first."""
         wanted = {plain(each) for each in without_affix(name)}
-        for right in self._last_first:
-            if right.is_gradient and right.use is None and plain(right.node.name) in wanted:
-                yield right
+        found = (right for each in wanted for right in self._by_name.get(each, []))
+        yield from sorted(found, key=_last_first)
 
     def is_called(self, value: Any, name: str) -> bool:
         """Return whether a variable holds the gradient that it is called after."""

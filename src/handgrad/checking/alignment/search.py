@@ -255,7 +255,7 @@ class SourceSearch:
         """Leave a change in force, so that what is still wrong is looked for beside it."""
         made.callback(setattr, self.trials, "mended", {*self.trials.mended})
         if self.standing is not None:
-            made.callback(self.standing.begin)
+            made.callback(self.standing.forget)
         self._walk = None
         self.changes.listed.pop(hit.piece, None)
         if self.departures is not None:
@@ -264,7 +264,7 @@ class SourceSearch:
         made.enter_context(hit.piece.in_force(hit.piece.compiled()))
         self.trials.mended.update(hit.covers)
         if self.standing is not None:
-            self.standing.begin()
+            self.standing.forget()
 
     def hits(self, wrong: tuple[str, ...]) -> list[Hit]:
         """The changes that put some of these gradients right and spoil none, best first.

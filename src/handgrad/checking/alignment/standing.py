@@ -6,6 +6,7 @@ import ast
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import groupby
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from handgrad.checking.alignment.changes import Change
 from handgrad.checking.alignment.evaluating import results_of
-from handgrad.checking.alignment.lines import called, is_copy
+from handgrad.checking.alignment.lines import LineValues, called, is_copy
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.pool import SweptForward
 from handgrad.checking.alignment.trials import Trials
@@ -47,37 +48,62 @@ class Standing:
         """raising: the line by which a backward raises, which makes no right value."""
         self.derived, self.trials, self.pieces = derived, trials, pieces
         self._raising = raising
-        self.begin()
 
-    def begin(self) -> None:
-        """Judge the lines as the functions are now in force."""
+    def forget(self) -> None:
+        """Let lines be judged anew, by the functions that are in force when it is asked."""
+        for name in ("_lines", "_counts", "of"):
+            vars(self).pop(name, None)
+
+    @cached_property
+    def _lines(self) -> tuple[LineValues, LineValues]:
+        """The values of lines as the functions are in force, and those of another dy."""
         lines, other = (self.trials.line_values(self.pieces, draw) for draw in (0, 1))
-        self._values: Made = lines.values
-        self._made = lines.made
         for function, call in (own for piece in self.pieces for own in piece.regions):
             for line in (each for each in ast.walk(function) if each in lines.results):
                 call.results.update(results_of(line, lines.results[line][-1]))
-        #: Lines of dy: a value of forward is right by chance more often, as 1 − y is.
-        self._of_dy: set[ast.AST] = {
-            line
-            for line, own in self._values.items()
-            if not _is_alike(own, other.values.get(line, []))
-        }
-        self._counts = self._judged(self._values)
-        if self._raising is not None:
-            self._counts[self._raising] = _DEPARTING
-        self.of: dict[ast.AST, bool] = {
-            line: count < _DEPARTING for line, count in self._counts.items()
-        }
+        return lines, other
 
-    def _judged(self, values: Made) -> dict[ast.AST, float]:
-        """The words that each line counts of which the values are not too plain."""
+    @cached_property
+    def _counts(self) -> dict[ast.AST, float]:
+        counts = self._judged(self._lines[0].values, {})
+        return counts if self._raising is None else counts | {self._raising: _DEPARTING}
+
+    @cached_property
+    def of(self) -> dict[ast.AST, bool]:
+        return {line: count < _DEPARTING for line, count in self._counts.items()}
+
+    def _judged(self, values: Made, known: Mapping[ast.AST, float]) -> dict[ast.AST, float]:
+        """The words that each line counts of which the values are not too plain.
+
+        known: those of the lines that make what they made before.
+        """
         found: dict[ast.AST, float] = {}
         for line, made in values.items():
-            known = [count for each in made if (count := self._count(line, each)) is not None]
-            if known:
-                found[line] = max(known)
+            if known and _is_equal(made, self._lines[0].values.get(line, [])):
+                count = known.get(line)
+            else:
+                count = self._most(line, made)
+            if count is not None:
+                found[line] = count
         return found
+
+    def _most(self, line: ast.stmt, made: list[np.ndarray]) -> float | None:
+        """The words that the worst of the arrays that a line makes counts."""
+        most: float | None = None
+        for each in made:
+            if (count := self._count(line, each)) is not None:
+                most = count if most is None else max(count, most)
+                if most >= _DEPARTING:
+                    break
+        return most
+
+    def _is_of_dy(self, line: ast.AST) -> bool:
+        """Return whether a line's values are others for another dy.
+
+        A value of forward is right by chance more often, as 1 − y is.
+        """
+        own, others = (lines.values.get(line, []) for lines in self._lines)  # type: ignore[call-overload]
+        return not _is_alike(own, others)
 
     def is_right(self, line: ast.AST) -> bool:
         """Return whether a line makes right values, and those that it is called after."""
@@ -85,10 +111,10 @@ class Standing:
 
     def in_order(self) -> Iterator[tuple[ast.stmt, bool]]:
         """The lines as they are run, round by round, and whether all is right that each makes."""
-        for line, made in groupby(self._made, key=lambda each: each[0]):
-            known = [count for _, each in made if (count := self._count(line, each)) is not None]
-            if known:
-                yield line, max(known) < _DEPARTING
+        for line, made in groupby(self._lines[0].made, key=lambda each: each[0]):
+            count = self._most(line, [each for _, each in made])
+            if count is not None:
+                yield line, count < _DEPARTING
 
     def _count(self, line: ast.stmt, value: np.ndarray) -> float | None:
         own = line.targets if isinstance(line, ast.Assign) else []
@@ -113,13 +139,14 @@ class Standing:
                 values: Made = self.trials.line_values(self.pieces).values
         except Exception:
             return sum(self._counts.values()), False
-        counts, own = self._judged(values), change.statement
+        counts = self._judged(values, self._counts)
+        own: Any = change.statement
         # A line that is run no more, for it is in another branch, is as wrong as it was.
         known = {own: 0.0} | counts
         still = {line: known.get(line, count) for line, count in self._counts.items() if count}
         departs, settles = still.get(own, 0.0) >= _DEPARTING, own in still and not counts.get(own)
-        was_right = own in self._of_dy and self.is_right(own)
-        moved = was_right and not _is_alike(self._values[own], values.get(own, []))
+        was_right = self.is_right(own) and self._is_of_dy(own)
+        moved = was_right and not _is_alike(self._lines[0].values[own], values.get(own, []))
         whole = sum(still.values()) + _MOVED * moved + _OWN * departs
         return whole, settles
 
@@ -139,3 +166,11 @@ def _is_alike(some: list[np.ndarray], others: list[np.ndarray]) -> bool:
     pairs = [*zip(some, others, strict=False)]
     shapes = all(one.shape == other.shape for one, other in pairs)
     return len(some) == len(others) and shapes and all(np.allclose(*pair) for pair in pairs)
+
+
+def _is_equal(some: list[np.ndarray], others: list[np.ndarray]) -> bool:
+    """Return whether arrays are the same to the bit."""
+    pairs = zip(some, others, strict=False)
+    return len(some) == len(others) and all(
+        one.shape == other.shape and one.tobytes() == other.tobytes() for one, other in pairs
+    )
