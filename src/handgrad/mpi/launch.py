@@ -28,6 +28,8 @@ _SAID: Final = (
 _THREADS: Final = ("HANDGRAD_THREADS", "OMP_NUM_THREADS")
 #: Seconds that a rank waits with its error for rank 0, which may have the same one to say.
 _PATIENCE: Final = 1.0
+#: Seconds in which mpirun passes on what a rank has said: when all are ended it may drop it.
+_PASSED_ON: Final = 0.3
 
 
 def said(environment: Mapping[str, str]) -> tuple[int, int]:
@@ -100,4 +102,5 @@ def _end_all(ranks: Replicas, error: BaseException) -> None:
             code, text = FAULT, f"handgrad: {report(error)}"
     if text:
         print(text, file=sys.stderr, flush=True)
+        time.sleep(_PASSED_ON)
     ranks.abort(code)
