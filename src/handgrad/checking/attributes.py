@@ -50,7 +50,7 @@ RATE: Final = 2.0**20
 _MOVED: Final = 0.1
 
 
-#: Whether two names are of one thing.
+#: A function that tells if two names are of one thing.
 Alike = Callable[[str, str], bool]
 
 

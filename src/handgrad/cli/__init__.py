@@ -21,7 +21,7 @@ def main() -> None:
     """
     open_streams()
     if "check" in sys.argv[1:2]:
-        # What PyTorch would compile stays in Python, where its lines are seen and changed.
+        # PyTorch compiles nothing then: lines of Python are seen and changed.
         os.environ.setdefault("PYTORCH_JIT", "0")
     warnings.showwarning = _show_warning
     interrupts = Interrupts()

@@ -263,7 +263,7 @@ def _flows(place: Place) -> bool:
 
 
 def _owner(place: Place) -> ast.expr | None:
-    """What never stands at a place: the object of a method, and what is there otherwise."""
+    """The node that never stands at a place: a method's object, or the other branch's value."""
     match place.parent:
         case ast.IfExp(_, then, otherwise):
             return otherwise if place.field == "body" else then

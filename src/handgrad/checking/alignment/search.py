@@ -67,7 +67,7 @@ class SourceSearch:
         self.seen, self.runs = seen, runs
         self.wrong = tuple(wrong)
         self.trials = Trials(seen, draws, runs, wrong, rng, work)
-        #: Of gradients that no change puts right the line that does with the derivation's value.
+        #: The line that puts a gradient right with the derivation's value, where no change does.
         self.put_right: dict[str, ast.stmt] = {}
         #: A long change that is told where there is none other.
         self._long: list[Hit] = []

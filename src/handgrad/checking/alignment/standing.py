@@ -17,7 +17,7 @@ from handgrad.checking.alignment.evaluating import results_of
 from handgrad.checking.alignment.lines import LineValues, called, is_copy
 from handgrad.checking.alignment.pieces import CodePiece
 from handgrad.checking.alignment.pool import SweptForward
-from handgrad.checking.alignment.trials import Trials
+from handgrad.checking.alignment.trials import Trials, is_equal
 
 #: The words that a line counts where its values are right ones, but not those that it is called
 #: after; where they are none; and where a change gives it others although they were right.
@@ -79,7 +79,7 @@ class Standing:
         """
         found: dict[ast.AST, float] = {}
         for line, made in values.items():
-            if known and _is_equal(made, self._lines[0].values.get(line, [])):
+            if known and is_equal(made, self._lines[0].values.get(line, [])):
                 count = known.get(line)
             else:
                 count = self._most(line, made)
@@ -166,11 +166,3 @@ def _is_alike(some: list[np.ndarray], others: list[np.ndarray]) -> bool:
     pairs = [*zip(some, others, strict=False)]
     shapes = all(one.shape == other.shape for one, other in pairs)
     return len(some) == len(others) and shapes and all(np.allclose(*pair) for pair in pairs)
-
-
-def _is_equal(some: list[np.ndarray], others: list[np.ndarray]) -> bool:
-    """Return whether arrays are the same to the bit."""
-    pairs = zip(some, others, strict=False)
-    return len(some) == len(others) and all(
-        one.shape == other.shape and one.tobytes() == other.tobytes() for one, other in pairs
-    )

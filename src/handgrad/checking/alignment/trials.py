@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from types import CodeType
@@ -149,7 +149,7 @@ class Trials:
                 first, second = self._again(begun), self._again(begun)
             except TrialFault:
                 return None
-            return begun if _is_equal(first, second) else None
+            return begun if is_equal(first.values(), second.values()) else None
 
     def _again(self, begun: Begun) -> dict[str, Any]:
         begun.after.restore()
@@ -328,10 +328,11 @@ def _is_same(y: Any, other: Any) -> bool:
     return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
 
-def _is_equal(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return whether two runs of a backward gave the same, to the bit."""
-    pairs = ((np.asarray(one[name]), np.asarray(other[name])) for name in one)
-    return all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
+def is_equal(some: Collection[Any], others: Collection[Any]) -> bool:
+    """Return whether arrays are the same to the bit, in shape too."""
+    pairs = [(np.asarray(a), np.asarray(b)) for a, b in zip(some, others, strict=False)]
+    alike = all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
+    return len(some) == len(others) and alike
 
 
 def _is_as_before(found: Any, before: Any, dy: Any) -> bool:
@@ -343,7 +344,7 @@ def _is_as_before(found: Any, before: Any, dy: Any) -> bool:
 
 def _is_right(draw: Draw, name: str, found: Any) -> bool:
     now = draw.apart(name, found)
-    # What was wrong is there as before, as it is by most changes.
+    # Most changes leave as much wrong as there was.
     if not now <= max(_LEFT * draw.departures[name], _ROUNDING * draw.sizes[name]):
         return False
     right = draw.right[name]

@@ -32,7 +32,7 @@ _COMPARED: Final[dict[type[ast.cmpop], str]] = {
     ast.Gt: ">",
     ast.GtE: ">=",
 }
-#: How tightly a sign binds, and all that needs no brackets; what is loose binds least.
+#: A sign binds so tightly, and so does all that needs no brackets; the loose ones bind least.
 _SIGN: Final = 6
 _ALONE: Final = 8
 _LOOSE: Final = (ast.Compare, ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.UnaryOp)
